@@ -55,7 +55,7 @@ class ClusterNode:
     def _read_tls(self) -> TlsListeners | None:
         """Reads the key stores and trust stores of the listeners with TLS, and returns the TLS of these listeners.
 
-        Returns None if no listener has TLS. Raises ConfigError.
+        Returns None if no listener has TLS. Raises ConfigError if a store cannot be used.
         """
         if not listeners_with_tls(self.config):
             return None

@@ -17,7 +17,10 @@ class SecurityValues(Protocol):
 
 
 def tls_context(values: SecurityValues) -> SSLContext:
-    """Returns the TLS context that the keys `ssl.*` describe. Reads files. Raises ConfigError."""
+    """Returns the TLS context that the keys `ssl.*` describe. Reads files.
+
+    Raises ConfigError for invalid values and for files that cannot be used.
+    """
     from kafkapy.config.ssl_settings import SslSettings
     from kafkapy.security.tls.python_context import client_context
     from kafkapy.security.tls.tls_material import load_material

@@ -52,9 +52,9 @@ class ShareConsumer(Closing):
     acquisition lock expires (`acquisition_lock_timeout_ms`). `close` sends the acknowledgements that were made, and
     releases all other records.
 
-    A share consumer must be used by one thread at a time; only `wakeup` may be called by any thread. Iterating over it
-    returns record by record, without end. All time-outs are in seconds; None means `default.api.timeout.ms`. Methods
-    that block raise WakeupError after `wakeup`.
+    A share consumer must be used by one thread at a time, which is not checked; only `wakeup` may be called by any
+    thread. Iterating over it returns record by record, without end. All time-outs are in seconds; None means
+    `default.api.timeout.ms`. Methods that block raise WakeupError after `wakeup`.
     """
 
     _environment = SYSTEM

@@ -24,8 +24,8 @@ class ShareMembership(ConsumerMembership):
     """A share consumer's membership: heartbeats as in the consumer protocol, without owned partitions.
 
     An assignment is applied when it arrives, because nothing has to be revoked first. A member that the coordinator has
-    removed joins again at once, unless the application has not polled in time; then the
-    next poll makes it join again.
+    removed joins again at once if the last poll is not older than `max.poll.interval.ms`; otherwise the next poll makes
+    it join again.
     """
 
     _API = ApiKey.SHARE_GROUP_HEARTBEAT

@@ -114,7 +114,8 @@ class ProtobufDeserializer(SchemaDeserializer):
     """Deserializes Protobuf messages.
 
     With `message_class` the data are parsed as messages of this class, without asking the registry. Without it the
-    class is made from the schema in the registry, which must be a descriptor or be converted to one by the registry.
+    class is made from the schema in the registry: a descriptor, or a text that the registry converts to one. A registry
+    that does not convert texts makes a call raise SchemaMismatch.
     """
 
     has_indexes = True

@@ -156,7 +156,8 @@ class SchemaDeserializer(ABC):
     def __call__(self, topic: str, data: bytes | None) -> Any:
         """Deserializes data that begin with a frame, which names their schema; returns None for None.
 
-        Raises WrongFrame, SchemaMismatch or RegistryFailure.
+        Raises WrongFrame for data without a frame, SchemaMismatch for data that do not fit the schema, and
+        RegistryFailure if a request to the registry fails.
         """
         return self.decode(topic, data, None)
 

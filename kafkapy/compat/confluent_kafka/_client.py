@@ -200,7 +200,8 @@ class Client:
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
         """Returns the brokers of the cluster, and all topics or the one that is given, as ClusterMetadata. Blocks.
 
-        `timeout` is in seconds, -1 for `socket.timeout.ms`. Raises KafkaException.
+        `timeout` is in seconds, -1 for `socket.timeout.ms`. Raises KafkaException if the brokers refuse the request or
+        do not respond in time.
         """
         self._check_open()
         from kafkapy.compat.confluent_kafka.admin._metadata import cluster_metadata
@@ -214,8 +215,9 @@ class Client:
             raise kafka_exception(error, "Failed to get metadata: ") from error
 
     def cluster_id(self, timeout: float = -1) -> str:
-        """Returns the id of the cluster. Blocks; `timeout` is in seconds, -1 for `socket.timeout.ms`. Raises
-        KafkaException.
+        """Returns the id of the cluster. Blocks; `timeout` is in seconds, -1 for `socket.timeout.ms`.
+
+        Raises KafkaException if no broker responds in time.
         """
         self._check_open()
         try:

@@ -311,9 +311,9 @@ class Consumer(Client):
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Reads exactly these partitions, from their offsets; without an offset, from the committed one.
 
-        Within `on_assign` it only chooses the offsets, and raises KafkaException unless the partitions are exactly those
-        that the group has assigned. Elsewhere, while topics are subscribed, it raises KafkaException; an empty list has
-        no effect then.
+        Within `on_assign` it only chooses the offsets, and raises KafkaException unless the partitions are exactly the
+        ones that the group has assigned. Elsewhere, while topics are subscribed, it raises KafkaException; an empty
+        list has no effect then.
         """
         self._check_open()
         wanted = checked(partitions)

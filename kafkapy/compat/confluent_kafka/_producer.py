@@ -327,9 +327,10 @@ class Producer(Client):
     def _send(
         self, topic: str, value: Any, key: Any, partition: int, timestamp: int, headers: Any, report: Any
     ) -> None:
-        """Passes a record of a topic with known partitions to kafkapy's producer. Raises KafkaException or BufferError.
+        """Passes a record of a topic with known partitions to kafkapy's producer.
 
-        `report(metadata, error)` is called with the outcome; None if the program does not want it.
+        `report(metadata, error)` is called with the outcome; None if the program does not want it. Raises BufferError
+        if the queue is full, and KafkaException if the producer refuses the record.
         """
         client = self._client
         chosen = partition if partition >= 0 else self._choose(key, len(client.topics[topic].queues))

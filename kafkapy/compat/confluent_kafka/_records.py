@@ -263,7 +263,7 @@ class TopicPartition:
 
     @property
     def metadata(self) -> str | None:
-        """The text that is committed with the offset."""
+        """The text that is committed with the offset; None without a text."""
         return self._metadata
 
     @property

@@ -280,23 +280,25 @@ class AdminClient(Client):
     # Groups
 
     def list_topics(self, *args: Any, **kwargs: Any) -> ClusterMetadata:
-        """Returns the brokers and the topics of the cluster, or only one topic. Blocks. Raises KafkaException.
+        """Returns the brokers and the topics of the cluster, or only one topic. Blocks.
 
-        The arguments are `topic`, None for all topics, and `timeout` in seconds, -1 for `socket.timeout.ms`.
+        The arguments are `topic`, None for all topics, and `timeout` in seconds, -1 for `socket.timeout.ms`. Raises
+        KafkaException if the brokers refuse the request or do not respond in time.
         """
         return super().list_topics(*args, **kwargs)
 
     def cluster_id(self, *args: Any, **kwargs: Any) -> str:
-        """Returns the id of the cluster. Blocks for at most `timeout` seconds (-1: the default).
+        """Returns the id of the cluster. Blocks for at most `timeout` seconds (-1: `socket.timeout.ms`).
 
-        Raises KafkaException.
+        Raises KafkaException if no broker responds in time.
         """
         return super().cluster_id(*args, **kwargs)
 
     def list_groups(self, *args: Any, **kwargs: Any) -> list[GroupMetadata]:
-        """Returns the groups of the cluster, or one, as GroupMetadata. Blocks. Raises KafkaException.
+        """Returns the groups of the cluster, or only one group, as GroupMetadata. Blocks.
 
-        The arguments are `group`, None for all, and `timeout` in seconds.
+        The arguments are `group`, None for all groups, and `timeout` in seconds. Raises KafkaException if the brokers
+        refuse the request or do not respond in time.
         """
         return self._list_groups(*args, **kwargs)
 

@@ -108,7 +108,8 @@ class AsyncBaseDeserializer(AsyncBaseSerde):
     async def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> Any:
         """Deserializes `value`, which is the schema's id and the data; returns the object, or None for None.
 
-        Raises SerializationError and SchemaRegistryError.
+        Raises SerializationError if the data do not fit the schema or a rule fails, SchemaRegistryError if the registry
+        refuses a request, and OSError if the registry cannot be reached.
         """
         deserializer: BaseDeserializer = self._required()
         try:

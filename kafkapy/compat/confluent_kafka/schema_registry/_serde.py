@@ -256,7 +256,8 @@ class BaseSerializer(BaseSerde, Serializer):
     def __call__(self, obj: Any, ctx: SerializationContext | None = None) -> bytes | None:
         """Serializes `obj` and returns the bytes: the schema's id, and the data. Returns None for None.
 
-        Raises SerializationError and SchemaRegistryError.
+        Raises SerializationError if `obj` does not fit the schema or a rule fails, SchemaRegistryError if the registry
+        refuses a request, and OSError if the registry cannot be reached.
         """
         try:
             return None if obj is None else self.write(obj, ctx, self.writing(ctx))
@@ -363,7 +364,8 @@ class BaseDeserializer(BaseSerde, Deserializer):
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> Any:
         """Deserializes `value`, which is the schema's id and the data; returns the object, or None for None.
 
-        Raises SerializationError and SchemaRegistryError.
+        Raises SerializationError if the data do not fit the schema or a rule fails, SchemaRegistryError if the registry
+        refuses a request, and OSError if the registry cannot be reached.
         """
         try:
             return None if value is None else self.read(ctx, self.reading(value, ctx), value)

@@ -24,9 +24,9 @@ _ANY_CLUSTER = "-"
 
 
 def topic_subject_name_strategy(ctx: SerializationContext | None, record_name: str | None) -> str | None:
-    """Returns the topic with "-key" or "-value" appended, by the field of the context.
+    """Returns the topic with "-key" or "-value" appended, by the field of the context; never None.
 
-    Raises ValueError without a context.
+    `record_name` has no effect. Raises ValueError without a context.
     """
     context = _required(ctx)
     return f"{context.topic}-{context.field}"
