@@ -71,7 +71,8 @@ def write_configuration(files: Mapping[str, str], properties: Mapping[str, str])
 def _escaped(text: str) -> str:
     """Returns a key or value as a `.properties` file contains it, with escapes for characters that are not ASCII.
 
-    Backslashes are not escaped, as in the image, so that a value may continue on the next line.
+    Backslashes are not escaped, so that they remain escape sequences of the file, as in the container image of Apache
+    Kafka: a value whose line ends with a backslash continues on the next line.
     """
     return "".join(each if each.isascii() else _unicode_escape(each) for each in text)
 

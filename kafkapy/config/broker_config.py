@@ -300,9 +300,9 @@ class BrokerConfig(BrokerKeys):
     def _advertised_of_controller(self, advertised: list[Listener]) -> list[Listener]:
         """Returns the advertised listeners of this controller, in the order of `controller.listener.names`.
 
-        A listener that is not in `advertised` is advertised with the address that it binds to. If it binds to every
-        interface, the first listener gets the address that `controller.quorum.voters` has for this node, if there is
-        one; otherwise the host is empty.
+        A listener that is not in `advertised` is advertised with the address that it binds to. If that is every
+        interface, the first listener in this order gets the address that `controller.quorum.voters` has for this node.
+        Without such an address, and for every other listener, the host is empty.
         """
         found: list[Listener] = []
         for index, name in enumerate(self.controller_listener_names):

@@ -108,8 +108,8 @@ def _synonyms(config: BrokerConfig, key: str, *, hidden: bool) -> list[ConfigSyn
     """Returns an entry for each source that sets the key or one of its synonyms, the strongest source first.
 
     The sources are the dynamic configuration of this broker, that of all brokers, the file, and the defaults. As in
-    Kafka, the list begins with the first source that sets the key itself. If no source sets log.retention.ms, its list
-    is empty, even if log.retention.hours is set. If `hidden`, the values are None.
+    Kafka, entries of synonyms before the first entry of the key itself are left out: if no source sets
+    log.retention.ms, its list is empty, even if log.retention.hours is set. If `hidden`, the values are None.
     """
     names = broker_synonyms(key)
     layers = (

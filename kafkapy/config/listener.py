@@ -58,8 +58,8 @@ def parse_listeners(key: str, endpoints: Iterable[str], protocols: Mapping[str, 
 def check_distinct(key: str, listeners: Sequence[Listener], *, ports: bool) -> None:
     """Raises ConfigError, which names `key`, if two listeners have the same name.
 
-    If `ports`, also raises ConfigError if two listeners have the same port, except port 0, and except that one has an
-    IPv4 address and the other an IPv6 address.
+    If `ports`, also raises ConfigError if listeners have the same port. Port 0 is excepted, and so is a pair of
+    listeners of which one has an IPv6 address, and the other an IPv4 address or a host name.
     """
     shown = ",".join(map(str, listeners))
     if len({listener.name for listener in listeners}) != len(listeners):

@@ -119,14 +119,14 @@ def inert(
 def topic_key(
     name: str, type: ConfigType, default: Any, validator: Validator | None, importance: str, documentation: str
 ) -> Row:
-    """Returns the row of a topic key, which can always change."""
+    """Returns the row of a topic key. Every topic key can be changed while the brokers run."""
     return Row(name, type, default, validator, importance, CLUSTER_WIDE, documentation)
 
 
 def client_key(
     name: str, type: ConfigType, default: Any, validator: Validator | None, importance: str, documentation: str
 ) -> Row:
-    """Returns the row of a key of producers, consumers or admin clients; the client reads it when it is made."""
+    """Returns the row of a key of producers, consumers or admin clients, which read it when they are constructed."""
     return Row(name, type, default, validator, importance, READ_ONLY, documentation)
 
 

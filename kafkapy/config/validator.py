@@ -103,7 +103,7 @@ class one_of:  # noqa: N801
 class one_of_ignoring_case(one_of):  # noqa: N801
     """A validator that accepts one of `words` in upper or lower case. `words` are upper case.
 
-    Its `str` begins with "(case insensitive)", as in Kafka.
+    `str(validator)`, which the documentation of the key shows, begins with "(case insensitive)", as in Kafka.
     """
 
     __slots__ = ()
@@ -119,7 +119,7 @@ class one_of_ignoring_case(one_of):  # noqa: N801
 class one_of_any_case(one_of):  # noqa: N801
     """A validator that accepts one of `words` in upper or lower case. `words` are lower case.
 
-    Its `str` is only the list of the words.
+    `str(validator)`, which the documentation of the key shows, is only the list of the words, as for `one_of`.
     """
 
     __slots__ = ()

@@ -169,8 +169,8 @@ def _encoder(key: str, configured: Any, default: Callable[[Any], Any] | None = N
 def _partitioner(configured: Any) -> Callable[[Any, int], int] | None:
     """Returns the function that chooses the partition: it is called with (key, number of partitions).
 
-    None is the default. `configured` is the name of one of Java's classes, a text `module:name`, a class, a function,
-    or an object with a method `partition`.
+    Returns None, so that kafkapy's client chooses, if `configured` is None or one of Java's two default partitioners.
+    Otherwise `configured` is a text `module:name`, a class, a function, or an object with a method `partition`.
     """
     if configured is None or configured in ("kafka.producer.DefaultPartitioner", "kafka.producer.ByteArrayPartitioner"):
         return None

@@ -66,9 +66,10 @@ class _Connection(AdminLookups):
         return self._request(self._at_address, key, lambda version: request, deadline_ms=self._deadline_ms(None))
 
     def _at_address(self, monotonic_ms: int) -> int | None:
-        """Returns the id of the broker at the address with which the connection was made, None if it is not known yet.
+        """Returns the id of the broker at the address with which the connection was made.
 
-        If the cluster names this broker by another address, returns the id of any broker.
+        If no broker in the cluster's metadata has this address, because the broker advertises another one, returns the
+        id of any broker that can be reached. Returns None before the first metadata response.
         """
         nodes = self._network.cluster.nodes
         same = (node_id for node_id, node in nodes.items() if (node.host, node.port) == self._address)

@@ -155,7 +155,10 @@ class ConfigOperations(AdminRequests):
         return found
 
     def list_config_resources(self, resource_types: Iterable[Any] | None = None) -> dict[str, list[str]]:
-        """Returns the names of the resources with a configuration, by type."""
+        """Returns the names of the resources with a configuration, by type; None for `resource_types` means all types.
+
+        A broker before version 1 of the request ignores `resource_types`, and returns client metrics only.
+        """
         wanted = [ConfigResourceType.value_for(each) for each in resource_types or ()]
         response = self._ask(
             ApiKey.LIST_CONFIG_RESOURCES,
@@ -181,9 +184,9 @@ class ConfigOperations(AdminRequests):
         """Changes configurations, and returns "OK" or the error's text by type and name of the resources.
 
         The `configs` of a resource have for each key a new value or a pair (AlterConfigOp, value); other keys are not
-        changed. With `incremental=False` sends the request AlterConfigs of old brokers, which replaces all keys of a
-        resource, with the present values of the other keys added. Raises ValueError for unknown keys, unless
-        `raise_on_unknown` is False.
+        changed. The request is IncrementalAlterConfigs or, if `incremental` is False, the AlterConfigs of old brokers.
+        AlterConfigs replaces all keys of a resource, so that the present values of the other keys are added to it.
+        Raises ValueError for unknown keys, unless `raise_on_unknown` is False.
         """
         if raise_on_unknown:
             self._check_known(config_resources)
@@ -201,9 +204,9 @@ class ConfigOperations(AdminRequests):
     ) -> dict[str, dict[str, str]]:
         """Resets keys to their defaults, and returns "OK" or the error's text by type and name of the resources.
 
-        If a resource names no keys, all its keys are reset. With `incremental=False` sends the request AlterConfigs of
-        old brokers, with the present values of the keys that are not reset. Raises ValueError for unknown keys, unless
-        `raise_on_unknown` is False.
+        If a resource names no keys, all its keys are reset. The request is IncrementalAlterConfigs or, if `incremental`
+        is False, the AlterConfigs of old brokers, with the present values of the keys that are not reset. Raises
+        ValueError for unknown keys, unless `raise_on_unknown` is False.
         """
         if raise_on_unknown:
             self._check_known(config_resources)

@@ -142,9 +142,8 @@ def _plain(value: Any) -> Any:
 
 
 class ResponseFields:
-    """A response, or a structure within one: a field is an attribute or an item, by its index in the message.
-
-    Structures in fields are ResponseFields, too.
+    """A response, or a structure within one. A field is read by its name, `response.topics`, or by its index in the
+    message, `response[0]`. Structures in fields are ResponseFields, too.
     """
 
     def __init__(self, message: Message) -> None:

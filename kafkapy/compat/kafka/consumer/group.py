@@ -557,7 +557,10 @@ class KafkaConsumer:
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Returns the first offset of each partition. Raises KafkaTimeoutError."""
+        """Returns the first offset of each partition.
+
+        Raises KafkaTimeoutError after `timeout_ms`, by default after `request_timeout_ms`.
+        """
         with translated():
             found = self._consumer.beginning_offsets(_client_partitions(partitions), self._seconds(timeout_ms))
         return {TopicPartition(*each): offset for each, offset in found.items()}
@@ -565,7 +568,10 @@ class KafkaConsumer:
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Returns the end offset of each partition. Raises KafkaTimeoutError."""
+        """Returns the end offset of each partition.
+
+        Raises KafkaTimeoutError after `timeout_ms`, by default after `request_timeout_ms`.
+        """
         with translated():
             found = self._consumer.end_offsets(_client_partitions(partitions), self._seconds(timeout_ms))
         return {TopicPartition(*each): offset for each, offset in found.items()}

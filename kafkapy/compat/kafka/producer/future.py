@@ -109,7 +109,7 @@ class FailedSend(Future):
         self.failure(error)
 
     def get(self, timeout: float | None = None) -> RecordMetadata:
-        """Raises the error."""
+        """Raises at once the error because of which the record could not be sent; `timeout` has no effect."""
         raise self.exception
 
 

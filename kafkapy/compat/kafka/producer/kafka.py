@@ -149,9 +149,10 @@ class KafkaProducer(Closing):
         return settings
 
     def _decide_idempotence(self, given: Mapping[str, Any]) -> None:
-        """Turns idempotence off if options in `given` contradict it and the application has not requested idempotence.
+        """Turns idempotence off, with a warning, if options in `given` contradict it, such as acks other than all.
 
-        Raises KafkaConfigurationError if the application has requested it, as a transactional producer does.
+        Raises KafkaConfigurationError instead if `given` has `enable_idempotence`, or if the producer is transactional;
+        also if a transactional producer has idempotence turned off.
         """
         config = self.config
         if config["transactional_id"]:
@@ -203,9 +204,9 @@ class KafkaProducer(Closing):
 
         `headers` is a list of pairs of str and bytes; `timestamp_ms` is by default the present time. Blocks while the
         topic is unknown or memory is short, and raises KafkaTimeoutError after `max_block_ms`. Raises TypeError for
-        arguments or serialized values of a wrong type, ValueError without key and value, for an invalid topic or
-        partition, MessageSizeTooLargeError, and IllegalStateError after `close`. A topic that a broker refuses fails
-        the future.
+        arguments or serialized values of a wrong type; ValueError if key and value are None, or if the topic or the
+        partition is invalid; MessageSizeTooLargeError for a record that is too large; and IllegalStateError after
+        `close`. If a broker refuses the topic, the returned future has the error.
         """
         if self._closed:
             raise IllegalStateError("KafkaProducer already closed!")
