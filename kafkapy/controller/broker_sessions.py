@@ -177,9 +177,10 @@ class BrokerSessions:
         *,
         kraft_version: int = 0,
     ) -> ControllerResult[int]:
-        """Registers a broker by the function `register_broker`, and remembers its offsets.
+        """Registers a broker by the function `register_broker`, and stores the offset of the change's last record.
 
-        The response is its broker epoch. `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1
+        By this offset, `heartbeat` recognizes whether the broker has applied its own registration. The response is its
+        broker epoch. `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1
         without one. Raises ApiError(DUPLICATE_BROKER_REGISTRATION) while another incarnation has a valid session, and
         the errors of `register_broker`.
         """
@@ -227,9 +228,11 @@ class BrokerSessions:
         monotonic_ms: int,
         settings: ControllerSettings = DEFAULT_SETTINGS,
     ) -> ControllerResult[HeartbeatResponse]:
-        """Handles a heartbeat, according to the table in the module's docstring: may fence or unfence the broker.
+        """Handles a heartbeat, according to the table in the module's docstring.
 
-        May also begin or end its controlled shutdown. Raises ApiError(STALE_BROKER_EPOCH).
+        The result may fence or unfence the broker, begin or end its controlled shutdown, and record that log
+        directories have failed or are cordoned. Raises ApiError(STALE_BROKER_EPOCH) if no broker is registered with the
+        id and the epoch in `request`.
         """
         broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
         self.contact(request.broker_id, request.broker_epoch, monotonic_ms)

@@ -230,10 +230,12 @@ def _config_records(
 
 
 def _clear_elr_records(image: MetadataImage, records: Sequence[MessageAndVersion]) -> list[MessageAndVersion]:
-    """Returns a ClearElrRecord for each topic whose min.insync.replicas changes by `records`.
+    """Returns the records that remove the eligible leader replicas (KIP-966) of the topics whose min.insync.replicas
+    `records` change.
 
-    If the cluster's value changes, these are all topics. A replica that left the ISR under the old minimum may lack
-    records that were committed under the new one.
+    A replica that left the ISR under the old minimum may lack records that were committed under the new one, so that it
+    must no longer be eligible. For a change of the cluster's value, one record without a topic name applies to all
+    topics.
     """
     if not image.elr_enabled:
         return []

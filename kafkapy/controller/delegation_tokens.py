@@ -84,11 +84,11 @@ def create_token(
 def renew_token(
     image: MetadataImage, requester: Principal, hmac_bytes: bytes, period_ms: int, settings: TokenSettings, wall_ms: int
 ) -> ControllerResult[int]:
-    """Sets the expiry of the token with the HMAC `hmac_bytes` to `period_ms` from now, or to a limit that is earlier.
+    """Sets the expiry of the token with the HMAC `hmac_bytes` to `period_ms` after `wall_ms`, the present time.
 
-    The limits are delegation.token.expiry.time.ms from now, which a `period_ms` that is not positive also means, and
-    the token's maximum lifetime. `wall_ms` is the present time. The response is the new expiry in ms since 1970. Raises
-    ApiError if `requester` may not change the token, or if it does not exist or has expired.
+    If `period_ms` is not positive, or greater than delegation.token.expiry.time.ms, the latter is used instead. The
+    expiry is never after the end of the token's maximum lifetime. The response is the new expiry in ms since 1970.
+    Raises ApiError if `requester` may not change the token, or if it does not exist or has expired.
     """
     _check_enabled(image, settings)
     token = find_token(image, hmac_bytes, settings)
@@ -104,8 +104,8 @@ def expire_token(
     """Removes the token with the HMAC `hmac_bytes`, or sets its expiry.
 
     It is removed if `period_ms` is negative; otherwise it expires `period_ms` after `wall_ms`, the present time. The
-    response is the expiry in ms since 1970. Raises ApiError if `requester` may not change the token, or if it does not
-    exist or has expired.
+    response is the expiry in ms since 1970. Raises ApiError if `requester` may not change the token, if it does not
+    exist, or if the expiry of an expired token is to be set.
     """
     _check_enabled(image, settings)
     token = find_token(image, hmac_bytes, settings)

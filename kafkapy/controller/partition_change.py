@@ -122,10 +122,10 @@ class PartitionChange:
         assert record.leader < 0 or record.leader in replicas, f"leader {record.leader} of {self.target_replicas}"
 
     def _complete_reassignment(self) -> None:
-        """Completes the reassignment: the removing replicas leave, if the remaining replicas can replace them.
+        """Completes the reassignment, if one is in progress and the remaining replicas can replace the removed ones.
 
-        All adding replicas must be in sync. If fewer replicas are added than removed, all replicas that remain must be
-        in sync, because the ISR would otherwise become smaller than before.
+        For this, all adding replicas must be in the ISR, and at least one replica of the ISR must remain. If fewer
+        replicas are added than removed, all remaining replicas must be in the ISR. Otherwise nothing changes.
         """
         if not self.target_removing and not self.target_adding:
             return
@@ -143,8 +143,9 @@ class PartitionChange:
     def _update_target_elr(self) -> None:
         """Sets `target_elr`: the replicas outside of `target_isr` that can still be elected, in ascending order.
 
-        The order is Kafka's. Unlike in Kafka 4.3, a replica that a reassignment removes is not one of them: it deletes
-        its log, and would be electable without records when a later reassignment adds it again.
+        There are none if `target_isr` has at least `min_isr` members. The order is Kafka's. Unlike in Kafka 4.3, a
+        replica that a reassignment removes is not one of them: it deletes its log, and would be electable without
+        records when a later reassignment adds it again.
         """
         if not self.elr_enabled:
             return
@@ -197,7 +198,8 @@ class PartitionChange:
     def _last_known_leader(self) -> int:
         """Returns the last known leader of the partition if it may be elected, otherwise NO_LEADER.
 
-        It may be elected if its broker is live and no other replica is electable, because all have stopped uncleanly.
+        It may be elected if it is acceptable as leader, and the ISR and the eligible leader replicas (KIP-966) are
+        empty, which is the case after all of them have stopped uncleanly.
         """
         if not self.elr_enabled or self.target_elr or self.target_isr or len(self.partition.last_known_elr) != 1:
             return NO_LEADER

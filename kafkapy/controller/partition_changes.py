@@ -63,7 +63,8 @@ class PartitionChanges:
     ) -> PartitionChange:
         """Returns a PartitionChange of one partition.
 
-        If `by_config`, the election may be unclean if the topic's unclean.leader.election.enable is true.
+        If `by_config`, and if the topic's unclean.leader.election.enable is true, its kind of election is
+        Election.UNCLEAN. Otherwise it is Election.ONLINE, which the caller may replace.
         """
         rules = self._rules(topic.name)
         change = PartitionChange(
@@ -83,9 +84,10 @@ class PartitionChanges:
     def leader_and_isr_updates(
         self, partitions: Iterable[tuple[TopicImage, int, PartitionImage]]
     ) -> Iterator[MessageAndVersion]:
-        """Yields the records that remove the leaving brokers from the partitions' ISRs and elect leaders.
+        """Yields the records that remove brokers from the partitions' ISRs and elect leaders.
 
-        A partition that does not change has no record.
+        The removed brokers are those which the constructor has received as `removed` and `unclean`; if there are none,
+        only leaders are elected. A partition that does not change has no record.
         """
         for topic, partition_id, partition in partitions:
             change = self.change(topic, partition_id, partition, by_config=True)

@@ -95,7 +95,7 @@ class PeriodicTasks:
         return min(deadlines) if deadlines else None
 
     def due(self, monotonic_ms: int) -> Operation[bool] | None:
-        """Returns an operation that is due at `monotonic_ms`, or None.
+        """Returns an operation that is due at `monotonic_ms`, or None if no session has expired and no task is due.
 
         The caller runs the operation before the next call. An operation fences at most one broker, elects at most 1,000
         leaders, or removes all expired tokens. Its response is True if some of its work may remain; then `due` returns

@@ -19,7 +19,7 @@ class Controller(Protocol):
 
     @property
     def image(self) -> MetadataImage:
-        """The newest committed image. Listeners may not have applied it yet."""
+        """The newest committed image. The listeners of images in this process may not have applied it yet."""
         ...
 
     def submit(self, operation: Operation[Response]) -> Future[Response]:

@@ -165,7 +165,10 @@ def _cancel(
 ) -> MessageAndVersion | None:
     """Returns the record that cancels a reassignment and restores the former replicas.
 
-    If only adding replicas are in the ISR, records may be lost, and unclean.leader.election.enable must permit this.
+    If only adding replicas are in the ISR, the first of the former replicas becomes the ISR, and records may be lost.
+    Raises ApiError(INVALID_REPLICA_ASSIGNMENT) in this case if the topic's unclean.leader.election.enable is not true,
+    or if there are no former replicas; and NO_REASSIGNMENT_IN_PROGRESS if the partition is not being reassigned. The
+    result is never None, because the end of a reassignment is a change.
     """
     if not is_reassigning(partition):
         raise ApiError(Error.NO_REASSIGNMENT_IN_PROGRESS)
