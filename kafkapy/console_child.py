@@ -75,11 +75,14 @@ class ConsoleChild:
         return process.pid if process is not None and process.poll() is None else None
 
     def start(self) -> None:
-        """Starts the process and the thread."""
+        """Starts the thread that runs the console's process and waits for it."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the process and the thread. Blocks at most about CHILD_STOP_TIMEOUT_S seconds."""
+        """Ends the console's process and the thread that waits for it.
+
+        Blocks at most about CHILD_STOP_TIMEOUT_S seconds; a process that still runs then is killed.
+        """
         with self._lock:
             self._stopping.set()
             process = self._process
@@ -109,7 +112,10 @@ class ConsoleChild:
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     def _run_once(self) -> int | None:
-        """Runs the process and returns its status, which is negative after a signal; None if it cannot be started."""
+        """Runs the process and returns its status, which is negative after a signal.
+
+        Returns None if the process cannot be started, or if `stop` was called before it was started.
+        """
         with self._lock:
             if self._stopping.is_set():
                 return None

@@ -44,7 +44,7 @@ class Decoded(NamedTuple):
 
 
 class Undecodable(Exception):
-    """The reason why content does not have a format."""
+    """Raised by a decoder if the content is not in its format; the text of the exception is the reason."""
 
 
 def _text(data: bytes, topic: str, key: bytes | None) -> tuple[str, Any]:

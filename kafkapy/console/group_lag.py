@@ -45,9 +45,11 @@ class PartitionLag(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """The lag of a group in those of the partitions asked for of which the group has committed an offset.
+    """The lag of a group in some partitions: those which the caller of `lags_of` names, if the group has committed an
+    offset of them.
 
     `partitions` is the number of these partitions. `lag` is the sum of their known lags, None if no lag is known.
+    `state` and `kind` are the group's state and type in ListGroups.
     """
 
     group: str
@@ -305,7 +307,8 @@ def first_unread_times(view: ClusterView, lags: Sequence[PartitionLag], most: in
     """Returns the timestamp (ms since 1970) of the first unread record of each partition that has lag. Blocks.
 
     A timestamp has to be fetched with its record, so that only the `most` partitions with the greatest lag are read.
-    The result lacks a partition that could not be read, or whose next record is far behind the committed offset.
+    The result lacks a partition that could not be read, or without a record at the committed offset and the 99 offsets
+    after it.
     """
     from kafkapy.console.record_search import times_at
 

@@ -199,7 +199,7 @@ def first_record(properties: Mapping[str, Any], partition: TopicPartition, offse
 def times_at(properties: Mapping[str, Any], ranges: Ranges) -> dict[TopicPartition, int]:
     """Returns the timestamp (ms since 1970) of the first record of each range of offsets. Blocks at most 5 s.
 
-    A range is omitted if there is no record in its first 100 offsets, or if the record has no timestamp.
+    A range is omitted if no record of its first 100 offsets was read in this time, or if the record has no timestamp.
     """
     found: dict[TopicPartition, int] = {}
     deadline_s = time.monotonic() + 5.0

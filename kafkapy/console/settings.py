@@ -35,6 +35,7 @@ class Settings:
     metadata_directory: a log directory of this machine to read the first cluster's metadata log from.
     registries: the address of a schema registry for some of the clusters.
     is_secure: whether the console is served with TLS, so that its cookie is never sent without it.
+    port: the port on which the console listens.
     """
 
     clusters: Mapping[str, Mapping[str, Any]]

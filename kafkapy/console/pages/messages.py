@@ -169,7 +169,7 @@ def _member(name: str, content: bytes | None) -> dict[str, Any]:
 def _csv_line(record: Record) -> str:
     """Returns a record as a line of CSV (RFC 4180).
 
-    A quote is put before the text of a cell that a spreadsheet would interpret as a formula.
+    An apostrophe is put before the text of a cell that a spreadsheet would interpret as a formula.
     """
     cells = [str(record.partition), str(record.offset), str(record.timestamp)]
     for content in (record.key, record.value):

@@ -25,7 +25,11 @@ CONSUMER_KEYS = frozenset((3, 4, 5, 6, 7, 8, 16))
 
 
 class ResolvedRegex(NamedTuple):
-    """The topics that a regular expression matched. `version` is the offset of the metadata that were searched."""
+    """The topics that a regular expression matched.
+
+    `version` is the offset of the metadata that were searched, and `timestamp_ms` the time of the search in ms since
+    1970.
+    """
 
     topics: frozenset[str]
     version: int

@@ -369,7 +369,8 @@ class ConsumerMembership:
         """Starts the evaluation of a regular expression that is new, and of all expressions of the group if topics or
         permissions may have changed.
 
-        The expressions match only topics that the client of `member` may describe, as in Apache Kafka.
+        `denied_topics(names)` returns those of the topics `names` that the client of `member` may not describe. As in
+        Apache Kafka, the expressions do not match these topics. None means that the client may describe all topics.
         """
         pattern = member.subscribed_topic_regex
         image = self._settings.image()

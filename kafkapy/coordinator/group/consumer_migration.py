@@ -123,13 +123,11 @@ class GroupMigration:
         *,
         replacement: ConsumerMember | None = None,
     ) -> CoordinatorResult[R]:
-        """Replaces the group in `groups` by a classic group, which rebalances. `gone` are the ids of removed members.
+        """Replaces the group in `groups` by a classic group of its classic members, except the ids in `gone`.
 
-        The result has the records of this change and `response`.
-
-        If `replacement`, a classic member, replaces the member in `gone`, no assignment changes and there is no
-        rebalance. The change takes effect at once, like all changes of classic groups; the records are read only
-        when the log is loaded again.
+        Returns the records of this change and `response`. `groups` has changed when this method returns; the records
+        are replayed only when the log is loaded again. The classic group then rebalances, unless `replacement` is
+        given: a classic member that takes over the assignment of the member in `gone`, so that no assignment changes.
         """
         logger.info("Group %s is downgraded from consumer to classic.", group.group_id)
         topics = self._settings.image().topics

@@ -57,13 +57,20 @@ class Group(Protocol):
         has no committed offsets. `member_id` is None if the request names no member."""
 
     def validate_offset_deletion(self) -> None:
-        """Raises ApiError when OffsetDelete is refused for the whole group."""
+        """Raises ApiError when OffsetDelete is refused for the whole group: NON_EMPTY_GROUP for a classic group with
+        members that are not consumers, and GROUP_ID_NOT_FOUND for a share group, which has no committed offsets."""
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Returns whether a member consumes the topic, as far as the broker knows."""
+        """Returns whether a member subscribes to the topic, or may do so because its subscription cannot be read.
+
+        OffsetDelete does not delete the offsets of such a topic.
+        """
 
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """Returns the wall-clock time (ms) from which the offset's retention counts, or None if it does not expire."""
+        """Returns the wall-clock time (ms) from which the retention of the offset `committed` counts.
+
+        Returns None while a member may consume the topic, because the offset does not expire in that time.
+        """
 
     # -- deletion
 

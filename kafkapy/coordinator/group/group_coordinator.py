@@ -45,7 +45,8 @@ R = TypeVar("R")
 class GroupCoordinator:
     """The group coordinator, which owns the runtime of `__consumer_offsets`. Reactor thread only; nothing blocks.
 
-    Each request takes a callback and calls it exactly once, perhaps before the call returns.
+    A method for a request that may write to the log, or wait, has an argument `respond` or `on_done`, and calls it
+    exactly once, perhaps before the method returns. A method for a request that only reads returns the response.
     """
 
     def __init__(
@@ -61,9 +62,9 @@ class GroupCoordinator:
     ) -> None:
         """Creates a coordinator that leads no partition yet.
 
-        `settings` are the settings of consumer groups; None means the defaults and no topics. The other kinds of groups
-        have the same configuration and metadata. `resolve_regexes` evaluates regular expressions of clients; the broker
-        passes a function that uses another thread.
+        `settings` has the broker's configuration and the cluster's metadata, which are used for consumer, share and
+        streams groups; None means the default configuration and a cluster without topics. `resolve_regexes` evaluates
+        regular expressions of clients; the broker passes a function that uses another thread.
         """
         consumer_settings = settings or ConsumerGroupSettings()
         self.settings = consumer_settings

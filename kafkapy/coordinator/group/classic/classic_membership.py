@@ -180,8 +180,11 @@ class ClassicMembership:
     def sync(
         self, group: ClassicGroup, request: SyncGroupRequest, respond: SyncResponder
     ) -> CoordinatorResult[SyncGroupResponse]:
-        """Handles SyncGroup. In a stable group the member gets its assignment at once; otherwise `respond` is called
-        once the leader's assignment has been committed."""
+        """Handles SyncGroup. In a stable group the result has the response with the member's assignment.
+
+        While the leader's assignment is awaited, the result has no response: `respond` is called once the assignment
+        has been committed, or with an error if another rebalance begins first. Raises ApiError to refuse the request.
+        """
         if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         member = group.validate_member(request.member_id, request.group_instance_id)
