@@ -401,8 +401,12 @@ def _settle(
     on_response: Callable[[R], None],
     on_error: ErrorResponder,
 ) -> None:
-    """Calls `on_committed` of the result with `error`, the outcome of the append; then calls `on_response` or
-    `on_error`."""
+    """Calls `on_committed` of the result with `error`, the outcome of the append; then calls `on_response` if the
+    outcome is NONE, and otherwise `on_error`.
+
+    If the broker no longer leads the partition, the outcome is NOT_COORDINATOR. If the result has no response, neither
+    `on_response` nor `on_error` is called.
+    """
     if active.is_resigned:
         error = Error.NOT_COORDINATOR
     if result.on_committed is not None:

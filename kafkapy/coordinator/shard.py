@@ -23,7 +23,8 @@ class CoordinatorShard(Protocol):
         """Is called when the whole log has been replayed; timers may be started from now on."""
 
     def on_unloaded(self) -> None:
-        """Responds to the requests that wait. Called when this broker no longer leads the partition."""
+        """Responds NOT_COORDINATOR to the requests of the shard that wait for an event, and ends the shard's background
+        work. Called when this broker no longer leads the partition."""
 
 
 class ShardContext(Protocol):

@@ -117,8 +117,8 @@ class GroupProtocol(Protocol[G]):
         heartbeat."""
 
     def on_unloaded(self, group: G) -> None:
-        """Responds to the waiting requests of the group's members. Called when this broker no longer leads the group's
-        partition."""
+        """Responds NOT_COORDINATOR to the waiting requests of the group's members. Called when this broker no longer
+        leads the group's partition."""
 
     def tombstones(self, group: G) -> list[CoordinatorRecord]:
         """Returns the records that delete the group. They do not delete its committed offsets."""

@@ -335,7 +335,7 @@ class GroupShard:
     def fetch(self, call: FetchCall) -> list[FetchedOffset]:
         """Returns the committed offsets; a partition without a committed offset has the offset -1.
 
-        Raises ApiError when the member may not fetch offsets.
+        Raises ApiError if the request names a member that is not in the group, or that has another epoch.
         """
         group = self.groups.get(call.group_id)
         if group is not None:

@@ -114,7 +114,9 @@ class CommittingGroup(MemberGroup[C], ABC):
         """Returns the error of each offset, or an empty sequence when all may be committed.
 
         An older member epoch is accepted for a partition that the member already had in that epoch (KIP-1251). Raises
-        ApiError when the member may not commit any offset.
+        ApiError: UNKNOWN_MEMBER_ID if the member is not in the group, UNSUPPORTED_VERSION if the request has a version
+        below 9 and the member does not use the classic protocol, ILLEGAL_GENERATION if a member of the classic protocol
+        has another epoch.
         """
         if call.generation_id < 0 and self.is_empty:
             return ()  # An administrator commits the offsets.
@@ -133,7 +135,9 @@ class CommittingGroup(MemberGroup[C], ABC):
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
         """Returns the error of each offset of a TxnOffsetCommit, or an empty sequence when all may be committed.
 
-        Raises ApiError when the member may not commit any offset: ILLEGAL_GENERATION if the request has a stale epoch.
+        The error of an offset that must not be committed in the epoch of the request is ILLEGAL_GENERATION. Raises
+        ApiError: UNKNOWN_MEMBER_ID if the request names a member that is not in the group, ILLEGAL_GENERATION if a
+        member of the classic protocol has another epoch.
         """
         if not call.names_member or (call.generation_id < 0 and self.is_empty):
             return ()
@@ -159,9 +163,10 @@ class CommittingGroup(MemberGroup[C], ABC):
         return since is not None and epoch >= since
 
     def validate_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Raises ApiError if the request names a member that is not in the group in this epoch.
+        """Raises ApiError UNKNOWN_MEMBER_ID if the request names a member that is not in the group, and
+        STALE_MEMBER_EPOCH if the member has another epoch.
 
-        The error is UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH.
+        A request without a member id must have a negative epoch; otherwise raises UNKNOWN_SERVER_ERROR, as Kafka does.
         """
         if member_id is None and epoch < 0:
             return

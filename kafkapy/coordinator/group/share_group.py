@@ -94,8 +94,11 @@ class ShareGroup(MemberGroup[ShareMember]):
     # -- queries
 
     def subscribed_topics(self, changed: ShareMember | None = None, without: str | None = None) -> set[str]:
-        """Returns the topics that the group would subscribe to if `changed` replaced the member with the same id or, if
-        `changed` is None, if the member `without` left."""
+        """Returns the topics that the members of the group subscribe to.
+
+        If `changed` is given, it counts instead of the member with the same id, or as a new member if there is none.
+        Otherwise the member with the id `without`, if it is given, does not count.
+        """
         gone = without if changed is None else changed.member_id
         topics: set[str] = set() if changed is None else set(changed.subscribed_topic_names)
         old = self.members.get(gone or "")

@@ -213,8 +213,9 @@ class ShareMembership(NoClassicMembers):
         """Returns the member with `target` as its assignment, in `target_epoch`; appends its record to `records` if it
         changes.
 
-        If the member is in that epoch already, it keeps its assignment; if then `is_epoch_bumped` is True (the group's
-        epoch was increased), it only loses the topics that it no longer subscribes to.
+        If the member is in `target_epoch` already, `target` is ignored and the member keeps its assignment. If in this
+        case `is_epoch_bumped` is True (the group's epoch was increased), the topics that the member no longer
+        subscribes to are removed from the assignment.
         """
         reconciled = member
         if member.member_epoch != target_epoch:

@@ -176,8 +176,8 @@ class TopicPattern:
         return frozenset(pc for pc in seen if self._instructions[pc][0] in (_SET, _MATCH, _AT))
 
     def _pass_assertions(self, threads: frozenset[int], before: str, after: str) -> set[int]:
-        """Returns the indexes in `threads`, and the indexes of the instructions after each of their assertions that is
-        true between the characters `before` and `after`.
+        """Returns `threads`, which are indexes of instructions, and the indexes that are reached from them by passing
+        assertions (`^`, `$`, word boundaries) that are true between the characters `before` and `after`.
 
         `before` is "" at the beginning of the name, and `after` is "" at its end.
         """
@@ -204,8 +204,8 @@ def _checked_tree(expression: str, alphabet: _Alphabet) -> _Tree:
 
 
 def _size(tree: _Tree) -> int:
-    """Returns an upper bound of the number of instructions that `emit` produces for the syntax tree, and of its
-    calls."""
+    """Returns an upper bound of two numbers: of the instructions that `emit` produces for the syntax tree, and of the
+    calls of `emit` that this takes."""
     kind = tree[0]
     if kind in ("set", "at"):
         return 1

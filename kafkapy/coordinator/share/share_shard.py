@@ -99,9 +99,10 @@ class ShareShard:
         return CoordinatorResult([record], Error.NONE)
 
     def read(self, key: SharePartitionKey, leader_epoch: int) -> CoordinatorResult[PersistedState]:
-        """Returns the state of the share partition `key`, and writes the record of `leader_epoch` if it is new.
+        """Returns the state of the share partition `key`. If `leader_epoch` is newer than the leader epoch in the
+        state, also writes a record that stores `leader_epoch` in the state.
 
-        Raises ApiError INVALID_REQUEST if there is no state, and FENCED_LEADER_EPOCH if a newer leader has read it.
+        Raises ApiError INVALID_REQUEST if there is no state, and FENCED_LEADER_EPOCH if the state has a newer epoch.
         """
         _check_partition(key)
         state = self._state(key, "Read")
@@ -140,7 +141,8 @@ class ShareShard:
         return CoordinatorResult(records, Error.NONE)
 
     def summarize(self, key: SharePartitionKey) -> CoordinatorResult[StateSummary]:
-        """Returns the state of the share partition `key` without its batches: its epochs and start offset."""
+        """Returns the state of the share partition `key` without its batches: its epochs and start offset. Returns
+        NO_SUMMARY if there is no state."""
         _check_partition(key)
         self._check_topic(key)
         state = self.states.get(key)
@@ -151,9 +153,11 @@ class ShareShard:
         return CoordinatorResult([state_tombstone(key) for key in self.states if key.topic_id in topic_ids])
 
     def snapshot_cold(self) -> CoordinatorResult[None]:
-        """Writes a snapshot of each state whose newest snapshot is old, so that older records can be deleted.
+        """Writes a snapshot of each state whose newest snapshot is at least COLD_SNAPSHOT_INTERVAL_MS old, so that
+        older records can be deleted.
 
-        As in Apache Kafka, writes nothing if this method has already written the newest snapshot of every state.
+        As in Apache Kafka, writes nothing, however old the snapshots are, while the newest snapshot of every state is
+        one that this method has written.
         """
         if all(state.is_cold for state in self.states.values()):
             return EMPTY_RESULT

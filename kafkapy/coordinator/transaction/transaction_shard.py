@@ -234,7 +234,8 @@ class TransactionShard:
         ]
 
     def abort_timed_out(self, transactional_id: str) -> CoordinatorResult[None]:
-        """Returns the record that aborts a transaction whose id `timed_out_transactions` has returned."""
+        """Returns the record that aborts the open transaction of `transactional_id`. The id must be one that
+        `timed_out_transactions` has just returned."""
         logger.info("Completed rollback of ongoing transaction for transactionalId %s due to timeout", transactional_id)
         metadata = self.transactions[transactional_id]
         aborted = fenced(metadata, self._transaction_version(), self._context.clock.wall_ms())
@@ -301,11 +302,11 @@ def _decreases_epoch(current: TransactionMetadata, changed: TransactionMetadata)
 
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """Returns True if the producer id is the current id, or the transactional id has no epoch yet, or the producer id
-    is the previous id with its last epoch.
+    """Returns True if `producer` has the current producer id of the transactional id, or has the previous one in the
+    last epoch that an id may have, or if the transactional id has no producer epoch yet.
 
-    As in Apache Kafka, the epoch of the current id is compared only when no transaction is open (`initialized`),
-    because an open transaction is aborted first.
+    As in Apache Kafka, the epoch of a producer with the current id is not checked here. If a transaction is open,
+    InitProducerId aborts it, whatever the epoch is; if none is open, `initialized` checks the epoch.
     """
     if metadata.producer_epoch == NO_PRODUCER_EPOCH or producer.producer_id == metadata.producer_id:
         return True

@@ -257,8 +257,12 @@ class _Assignment:
                     break
 
     def _keep_standby(self, task: TaskId) -> bool:
-        """Assigns one standby copy of the task to a member that had the task before as active or standby task; returns
-        False if no such member may get it."""
+        """Assigns one standby copy of the task to the member that had it as active task or, if that member cannot get
+        it, to the least loaded member that had it as standby task. Returns False if neither can get it.
+
+        A member cannot get it if its process has been assigned the task already, or if the member has the largest
+        permitted number of tasks.
+        """
         member_id = self._previous_active.get(task)
         if member_id is not None and task not in self._process_of[member_id].tasks and self._has_room(member_id):
             self._record_standby(member_id, task, self._process_of[member_id].add(member_id, task))
@@ -295,9 +299,9 @@ class _Assignment:
     def _least_loaded_standby(self, task: TaskId, *, without_task: bool = False) -> str | None:
         """Returns the least loaded of the members that had the task as standby task; None if no member had it.
 
-        With `without_task`, a member whose process has been assigned the task already is skipped. As in Apache Kafka,
-        the result is None if the process of the first such member has the task, even if that of another member does
-        not.
+        If `without_task` is True, members whose process has been assigned the task already are skipped, with one
+        exception as in Apache Kafka: if the first of the members is in such a process, the result is None, and no other
+        member is considered.
         """
         members = self._previous_standby.get(task)
         if not members:

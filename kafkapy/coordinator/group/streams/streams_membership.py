@@ -191,11 +191,12 @@ class StreamsMembership:
         *,
         has_changed: bool,
     ) -> int:
-        """Returns the group's epoch. Increases it, and appends its record to `records`, if something that the
+        """Returns the group's epoch. Increases it by one, and appends its record to `records`, if something that the
         assignment depends on has changed.
 
-        This is a member (`has_changed`), the hash `digest` of the topics' metadata, the assignment settings `configs`,
-        or the readiness of the topology.
+        This is the case if a member has changed (`has_changed` is True), or if the hash `digest` of the topics'
+        metadata, the assignment settings `configs`, or the topology's epoch (-1 while it is not ready) differs from
+        that of the group.
         """
         validated = configured.epoch if configured.is_ready else NOT_VALIDATED
         if (
@@ -447,7 +448,8 @@ def _topology_for(
     """Returns the group's topology, and the problems to report to a member whose own topology is older.
 
     If the group has no topology, the request's becomes the group's, and its record is appended to `records`. Raises
-    ApiError INVALID_REQUEST for a topology that differs from the group's.
+    ApiError INVALID_REQUEST if the request has a different topology of the same or a higher epoch, and
+    UNKNOWN_SERVER_ERROR if neither the group nor the request has a topology.
     """
     current = group.topology
     if current is None:

@@ -47,11 +47,12 @@ def next_step(
     processes: TaskProcesses,
     reported: TaskAssignment | None,
 ) -> StreamsMember:
-    """Returns the member one step closer to its target assignment, or an equal member when it has reached the target.
+    """Returns the member one step closer to its target assignment, or an equal member when it has reached the target or
+    has not revoked all tasks yet that it has to revoke.
 
     `target` are the member's tasks in the assignment of `target_epoch`. `reported` are the tasks that the client says
     it has; None if it says nothing. Raises ApiError FENCED_MEMBER_EPOCH if the member is in a state that this broker
-    does not know.
+    does not know, unless the client says that it has no tasks.
     """
     if member.state is MemberState.UNREVOKED:
         if reported is None or member.pending_revocation.has_any(reported):
@@ -86,8 +87,8 @@ def _toward_target(
     process = member.process_id
 
     def has_passive(name: str, partition: int) -> bool:
-        """Returns True if a member of the same process has the task (subtopology `name`, `partition`) as standby or
-        warm-up task."""
+        """Returns True if a member in the same process as `member` (perhaps `member` itself) has the task (subtopology
+        `name`, `partition`) as standby or warm-up task."""
         task = (name, partition)
         return process in processes.standby_processes.get(task, _NOBODY) or process in processes.warmup_processes.get(
             task, _NOBODY

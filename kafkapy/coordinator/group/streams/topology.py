@@ -29,8 +29,8 @@ class CopartitionGroup(NamedTuple):
 
 
 class Subtopology(NamedTuple):
-    """A connected component of the topology. It has one task for each partition of its source topics, with the same
-    number."""
+    """A connected component of the topology. It has as many tasks as its largest input topic (source or repartition
+    topic) has partitions. Task n processes partition n of every input topic that has such a partition."""
 
     subtopology_id: str
     source_topics: tuple[str, ...]
@@ -46,8 +46,8 @@ class Subtopology(NamedTuple):
             yield topic.name
 
     def copartitioned(self) -> list[set[str]]:
-        """Returns the topic names of each copartition group. Raises ApiError for a group with an index to which no
-        topic belongs."""
+        """Returns the topic names of each copartition group. Raises ApiError UNKNOWN_SERVER_ERROR if a group contains
+        an index that is outside of the subtopology's list of topics."""
         return [
             {_at(self.source_topics, index) for index in group.source_topics}
             | {_at(self.repartition_topics, index).name for index in group.repartition_topics}
