@@ -79,7 +79,7 @@ async def json_body(request: Request, accepted: Collection[str], default: str) -
     """Returns the JSON object in the body of the request.
 
     `accepted` are the content types that a request may have; a request without a content type is treated as `default`.
-    Raises RequestRefused for another content type or body.
+    Raises RequestRefused for another content type (415), and for a body that is not JSON (400) or not an object (422).
     """
     content_type = media_type(request) or default
     if content_type not in accepted:

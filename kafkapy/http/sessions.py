@@ -19,8 +19,8 @@ FAILURE_PERIOD_S = 60.0
 
 
 class Session:
-    """The session of a user who has logged in. `form_token` must be sent with every change; `state` is any object of
-    the application."""
+    """The session of a user who has logged in. Every form of the session contains `form_token`; a form that is sent
+    without it is refused, because it may come from another site. `state` is any object of the application."""
 
     __slots__ = ("began_s", "form_token", "key", "state", "used_s", "user")
 

@@ -52,8 +52,12 @@ class BrokerRegistration(NamedTuple):
         return not set(self.log_dirs) <= set(self.cordoned_log_dirs)
 
     def has_online_directory(self, directory_id: bytes) -> bool:
-        """Returns False if the broker has reported the log directory as failed, and True if a replica in it can be
-        served."""
+        """Returns False if the broker's registration names its online log directories, but not `directory_id`, and
+        otherwise True.
+
+        The reserved id DIRECTORY_LOST is never online. The reserved ids DIRECTORY_UNASSIGNED and DIRECTORY_MIGRATING,
+        which say that the directory is not known yet, are always treated as online.
+        """
         if directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
             return True
         if directory_id == DIRECTORY_LOST:

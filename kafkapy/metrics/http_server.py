@@ -391,8 +391,8 @@ class HttpServer:
         self._send(client)
 
     def _send_answer(self, client: _Client, response: Response) -> None:
-        """Sends `response`: the result of the Pending response that the client has waited for, or the substitute after
-        too long."""
+        """Sends `response` to a client that has waited for a Pending response. It is the response that another thread
+        has passed to `resolve` or, if that took longer than `patience_s`, the response `otherwise`."""
         client.pending = None
         try:
             self._begin(client, response)

@@ -21,8 +21,11 @@ OVERRIDES_KEY = "max.connections.per.ip.overrides"
 
 
 def parse_address_limits(text: str) -> dict[str, int]:
-    """Parses `host:limit,...` into the limit of each address; host names are resolved. Raises ConfigError, which names
-    the key."""
+    """Returns the limit of each IP address in `text`, the value `host:limit,...` of max.connections.per.ip.overrides.
+
+    A host name stands for all its addresses. Raises ConfigError, which names the key, for a value of another form, or
+    for a host name that cannot be resolved.
+    """
     limits: dict[str, int] = {}
     for element in filter(None, (part.strip() for part in text.split(","))):
         host, colon, limit = element.rpartition(":")

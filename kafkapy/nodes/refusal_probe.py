@@ -63,9 +63,10 @@ def probe(
 def probe_until_refused(
     thread: NodeThread, destinations: Sequence[Destination], client_id: str, on_refused: Callable[[], object]
 ) -> None:
-    """Calls `probe` up to four times within about a second, until every attempt to connect was refused.
+    """Calls `probe` until one call reports that all of its attempts were refused; at most four times, within about a
+    second.
 
-    Calls `on_refused` once, on the node thread, in this case. Otherwise does not call it.
+    Calls `on_refused` once, on the node thread, after such a call. Does not call it if there is none.
     """
     pauses_ms = iter(PAUSES_MS)
 

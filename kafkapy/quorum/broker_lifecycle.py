@@ -59,7 +59,8 @@ class BrokerLifecycle:
 
         `advertised` are the listeners as clients reach them, if they differ from the configuration (a listener with
         port 0). `directory_ids` are the ids of all online log directories; `clean_broker_epoch` is the epoch in their
-        clean-shutdown markers, -1 if a directory had no marker. Raises StorageError, and ApiError from the controller.
+        clean-shutdown markers, -1 if a directory had no marker. Raises ApiError if the controller refuses the
+        registration, or if its records cannot be written to the metadata log.
         """
         self._loop.submit(lambda image: fence_broker(image, self._node_id, self._settings)).result()
         registration = self._registration(

@@ -135,8 +135,8 @@ class ControllerLoop:
         response once the records are committed and published.
 
         The Future fails with the ApiError that the operation raises, with REQUEST_TIMED_OUT when too many operations
-        wait already, or with NOT_CONTROLLER if this node is not the active controller. After a change of the leader, a
-        failed operation may have taken effect all the same.
+        wait already, with NOT_CONTROLLER if this node is not the active controller, or with KAFKA_STORAGE_ERROR if the
+        records cannot be written. After a change of the leader, a failed operation may have taken effect all the same.
         """
         future: Future[Response] = Future()
         if self._stopping or self._failure is not None:
@@ -386,7 +386,8 @@ class ControllerLoop:
     def _activate_if_due(self) -> None:
         """Makes this node the active controller if it leads and the whole log is committed and replayed.
 
-        Must not be called while the quorum carries out effects of the Raft machine, because it appends records.
+        This appends records to the log. The method must therefore not be called while the quorum carries out effects of
+        the Raft machine.
         """
         if not self._is_activation_due:
             return

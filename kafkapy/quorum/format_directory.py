@@ -76,8 +76,10 @@ def format_node(
     stores the SCRAM `credentials`.
 
     `metadata_directory` is the element of `directories` that has the metadata log. If `cluster_id` is given, formatted
-    directories must have it; if it is None and no directory is formatted, the cluster gets a random id. Raises
-    ConfigError, MalformedMetaProperties, OSError.
+    directories must have it; if it is None and no directory is formatted, the cluster gets a random id.
+
+    Raises ConfigError if a formatted directory belongs to another node or cluster, MalformedMetaProperties if a file
+    meta.properties cannot be parsed, and OSError.
     """
     # The order matters, because a crash may occur between two steps.
     for directory in directories:

@@ -29,7 +29,7 @@ class LeaderRefusals:
         """Must be called when a request to `destination` has ended; `is_refused` is True if the connection was refused.
 
         Returns True if the leader has refused REFUSALS_OF_A_DEAD_LEADER connections in a row: its process has ended. A
-        request to another address is not counted, and the result is False.
+        request to an address other than the leader's is not counted, and the result is False.
         """
         leader = self._leader
         if leader is None or (destination.host, destination.port) != (leader.host, leader.port):

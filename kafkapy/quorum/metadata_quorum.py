@@ -173,7 +173,8 @@ class MetadataQuorum:
         """Reads the metadata log and the newest snapshot, and creates the Raft machine.
 
         Returns the image of the records that are known to be committed: the whole log if this node is the only voter,
-        otherwise the newest snapshot. Raises ConfigError or StorageError before anything is written.
+        otherwise the newest snapshot. Raises StorageError if the log or the snapshot cannot be read, and ConfigError
+        if this node cannot take part in the quorum; in both cases, no file of the log has been changed.
         """
         loader = MetadataLoader(EMPTY_IMAGE)
         try:

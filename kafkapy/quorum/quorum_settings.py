@@ -56,7 +56,8 @@ def settings_from_config(config: BrokerConfig) -> QuorumSettings:
 def raft_config(
     config: BrokerConfig, cluster_id: str, directory_id: bytes, listeners: Sequence[ControllerListener]
 ) -> RaftConfig:
-    """Returns the settings of the Raft machine. Raises ConfigError.
+    """Returns the settings of the Raft machine. Raises ConfigError if an element of controller.quorum.bootstrap.servers
+    is not `host:port`.
 
     `directory_id` is the id of the directory with the metadata log. `listeners` are the controller listeners of this
     node, with the addresses by which other nodes reach them; a node that is only a broker has none.

@@ -185,7 +185,8 @@ def handle_vote_response(node: RaftNode, node_id: int, request: VoteRequest, res
     """Handles the response of voter `node_id` to a Vote request: counts its vote or PreVote.
 
     With a majority of PreVotes this node becomes Candidate, and with a majority of votes leader. If the voter does not
-    support PreVote, this node becomes Candidate at once. Returns False if the connection is to back off.
+    support PreVote, this node becomes Candidate at once. Returns True if the next request may be sent at once, and
+    False if the connection has to wait for the back-off time first, because the response has an error.
     """
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
     if handled is not None:
@@ -219,7 +220,12 @@ def handle_vote_response(node: RaftNode, node_id: int, request: VoteRequest, res
 
 
 def handle_begin(node: RaftNode, request: BeginQuorumEpochRequest) -> BeginQuorumEpochResponse:
-    """Handles BeginQuorumEpoch: follows the leader that sent the request."""
+    """Handles BeginQuorumEpoch: follows the leader that sent the request.
+
+    The response has an error, and the sender is not followed, if the request is from another cluster or an older epoch,
+    or if its sender cannot be the leader. A request that names another voter gets the error INVALID_VOTER_KEY, but its
+    sender is followed.
+    """
     if not is_our_cluster(node, request.cluster_id):
         return BeginQuorumEpochResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
     error = _voter_error(node, request.leader_id, request.epoch)
@@ -231,9 +237,9 @@ def handle_begin(node: RaftNode, request: BeginQuorumEpochRequest) -> BeginQuoru
 
 
 def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
-    """Returns False if the sender of a request cannot be the leader of `epoch`: it names this node, or this node knows
-    another leader of the epoch. Otherwise follows the sender if the epoch is not over, and returns True.
-    """
+    """Returns False if `leader_id`, the sender of a request, cannot be the leader of `epoch`: it is the id of this
+    node, or this node knows another leader of the epoch. Otherwise returns True, and follows the sender unless this
+    node is in a higher epoch already."""
     return leader_id != node.config.node_id and learn_leader(node, leader_id, epoch, endpoints)
 
 
@@ -313,14 +319,21 @@ def turn_ms(node: RaftNode) -> int:
 
 
 def handle_begin_response(node: RaftNode, response: BeginQuorumEpochResponse) -> bool:
-    """Handles the response of a voter to BeginQuorumEpoch; returns False if the connection is to back off."""
+    """Handles the response of a voter to BeginQuorumEpoch.
+
+    Returns True if the next request may be sent at once, and False if the connection has to wait for the back-off time
+    first, because the response has an error.
+    """
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
     return response.error == Error.NONE if handled is None else handled
 
 
 def handle_end_response(node: RaftNode, node_id: int, response: EndQuorumEpochResponse) -> bool:
-    """Handles the response to EndQuorumEpoch, by which a voter acknowledges that this node has resigned; returns False
-    if the connection is to back off."""
+    """Handles the response to EndQuorumEpoch, by which a voter acknowledges that this node has resigned.
+
+    Returns True if the next request may be sent at once, and False if the connection has to wait for the back-off time
+    first, because the response has an error.
+    """
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
     if handled is not None:
         return handled
