@@ -163,7 +163,7 @@ def _configurations(plan: Plan) -> dict[str, bytes]:
 
 
 def _server(plan: Plan) -> dict[str, str]:
-    """Returns the keys of the broker's configuration."""
+    """Returns the keys and values of the broker's configuration file."""
     is_local = all(host in (LOOPBACK_HOST, LOOPBACK_ADDRESS, "::1") for host in plan.hosts)
     bound = _bracketed(plan.hosts[0]) if is_local else ""
     advertised = _bracketed(plan.hosts[0])

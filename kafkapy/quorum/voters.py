@@ -159,7 +159,7 @@ def _voter_to_record(voter: Voter) -> VotersRecord.Voter:
 
 def parse_voter(text: str, listener_name: str) -> Voter:
     """Parses `1@localhost:9093:JEXY6aqzQY-32P5TStzaFg`: node, address of its controller, and id of the directory
-    with the metadata log. Raises ConfigError in Kafka's words."""
+    with the metadata log. Raises ConfigError, in Kafka's words, for a text of another form."""
     node, at, rest = text.strip().partition("@")
     if not at:
         raise ConfigError("No @ found in dynamic voter string.")

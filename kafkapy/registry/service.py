@@ -49,7 +49,8 @@ class RegistryService:
     def set_config(self, subject: str | None, changes: dict[str, Any]) -> None:
         """Changes the settings of a subject, or the global ones if `subject` is None.
 
-        Settings that `changes` does not name stay as they are. Raises RegistryError.
+        Settings that `changes` does not name stay as they are. Raises RegistryError for an unknown compatibility level,
+        or if the subject (or the registry) is in read-only mode.
         """
         self._check_writable(subject)
         settings = {**(self.store.config(subject) or {}), **changes}
@@ -89,8 +90,8 @@ class RegistryService:
     def set_mode(self, subject: str | None, mode: object, *, force: bool = False) -> Mode:
         """Sets the mode of a subject, or the global one if `subject` is None, and returns it.
 
-        The mode IMPORT requires that the subject, or the registry, has no version, unless `force`. Raises
-        RegistryError.
+        Raises RegistryError for an unknown mode. Unless `force`, raises it also for the mode IMPORT if the subject, or
+        any subject if `subject` is None, has a version that is not deleted.
         """
         if not isinstance(mode, str) or mode.upper() not in Mode.__members__:
             raise errors.invalid_mode(mode, Mode)
@@ -138,7 +139,8 @@ class RegistryService:
         """Returns the version of a subject that has the schema. Registers the schema if the subject lacks it.
 
         `schema_id` and `number` are the id and the version number to register in the mode IMPORT, otherwise None.
-        `normalize` sorts the keys of a JSON Schema. Raises RegistryError.
+        `normalize` sorts the keys of a JSON Schema. Raises RegistryError for an invalid name or schema, for a schema
+        that is not compatible, if the mode does not permit it, or if `schema_id` is the id of another schema.
         """
         check_subject(subject)
         parsed, schema = self.parse(schema, is_new=True, normalize=normalize)
@@ -192,7 +194,8 @@ class RegistryService:
         """Returns why a schema is not compatible with a subject; empty if it is compatible.
 
         The schema is compared with the version `number`. If that is None, it is compared with the versions that the
-        subject's compatibility level requires. `normalize` sorts the keys of a JSON Schema. Raises RegistryError.
+        subject's compatibility level requires. `normalize` sorts the keys of a JSON Schema. Raises RegistryError if the
+        schema is invalid, or the version does not exist.
         """
         parsed, canonical = self.parse(schema, is_new=True, normalize=normalize)
         if number is None:
@@ -350,7 +353,8 @@ def _property(schema: Schema, name: str) -> Any:
 
 
 def check_subject(subject: str) -> None:
-    """Raises RegistryError for a name that no subject may have."""
+    """Raises RegistryError for a name that no subject may have: an empty name, one with control characters, and the
+    reserved names __GLOBAL and __EMPTY."""
     name = subject.rpartition(":")[2] if subject.startswith(":.") else subject
     if not name or any(ord(each) < 32 or ord(each) == 127 for each in subject) or name in ("__GLOBAL", "__EMPTY"):
         raise errors.invalid_subject(subject)

@@ -82,9 +82,11 @@ class DelayedFetch(FetchOperation):
         return self.try_complete()
 
     def _readable(self, asked: FetchPartition, start: LogOffsetMetadata) -> int | None:
-        """Returns the number of bytes of a partition that have become readable since the first read, or None if the
-        fetch has to complete at once (a condition other than G in the list of the class). `start` is the position of
-        the fetch offset.
+        """Returns the number of bytes of a partition that have become readable since the first read; 0 if a throttle
+        withholds them. `start` is the position of the fetch offset.
+
+        Returns None if the fetch has to complete at once, because the partition cannot be read here any longer, its
+        leader epoch has changed, or the log was truncated or rolled (A to F and H in the list of the class).
         """
         found = self._find_partition(asked.topic_partition)
         if isinstance(found, Error):  # B, C, D

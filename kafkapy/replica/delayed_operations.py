@@ -42,8 +42,9 @@ class DelayedOperations:
         """Tries to complete the operations that wait for the partition, after an append or a change of its watermarks
         or role.
 
-        The partition's fields `is_watched` and `is_commit_watched` do not change. If they stay set although no
-        operation waits any longer, the gate wakes the reactor once for nothing, and `complete_and_mark` clears them.
+        Does not change the partition's fields `is_watched` and `is_commit_watched`, which make the gate report changes
+        of the partition. If they stay set although no operation waits any longer, the gate reports one change in vain,
+        and the call of `complete_and_mark` for this report clears them.
         """
         if self.fetch.delayed_count:
             self.complete_held(partition.remote_replicas)
@@ -52,7 +53,8 @@ class DelayedOperations:
     def complete_watching(self, topic_partition: TopicPartition) -> None:
         """Tries to complete the operations that wait for the partition, except the held fetches of followers.
 
-        It is called after an event that changes neither the log nor the high watermark nor the leader.
+        It is called alone after an event that changes neither the log nor the high watermark nor the leader, such as a
+        confirmed ISR that does not raise the high watermark: followers' held fetches do not wait for such an event.
         """
         if self.fetch.delayed_count:
             self.fetch.check_and_complete(topic_partition)
@@ -88,10 +90,10 @@ class DelayedOperations:
         """Calls `complete_all`, then sets the partition's fields `is_watched` and `is_commit_watched` for the
         operations that still wait, and clears them if there are none.
 
-        By these fields the gate knows whether a change of the partition may complete an operation. Since this method
-        examines all waiting operations, it is called only when the gate has reported a change because of the fields,
-        and when the role of the partition or its followers have changed. A held fetch sets the fields itself when it
-        was tried and continues to wait.
+        The gate reports a change of the partition only if these fields say that the change may complete an operation.
+        This method examines all waiting operations. It is therefore not called after every append, but after such a
+        report, and after a change of the partition's role or ISR. A held fetch sets the fields itself when it was
+        tried and continues to wait.
         """
         partition.is_watched = partition.is_commit_watched = False
         self.complete_all(partition, topic_partition)

@@ -164,7 +164,8 @@ class HostedPartitions:
         return self.is_in_controlled_shutdown and (state.leader == NO_LEADER or self._context.node_id not in state.isr)
 
     def may_follow(self, partition: Partition) -> bool:
-        """Returns whether the partition is hosted and may be fetched from its leader."""
+        """Returns False for a partition that this broker no longer hosts, or no longer fetches because of its
+        controlled shutdown: the partition has no leader, or this broker is not in its ISR."""
         topic_partition = partition.topic_partition
         if self.online.get(topic_partition) is not partition:
             return False

@@ -77,7 +77,7 @@ def find_offsets_before(
 
     This is version 0 of ListOffsets. The log end offset comes first if the timestamp is -1 (latest), or not before
     `wall_ms`, the present time. For a client, offsets above the high watermark are replaced by the high watermark.
-    Raises ApiError or OSError.
+    Raises ApiError if this broker does not lead the partition, and OSError if a segment's file cannot be examined.
     """
     partition.check_access(-1, only_leader=True)
     log = partition.log

@@ -93,9 +93,10 @@ class Partition(PartitionState):
     def make_leader(self, image: PartitionImage, monotonic_ms: int) -> bool:
         """Makes this broker the leader according to `image`. Returns True if it did not lead before.
 
-        Ignores an image with an older partition epoch. Applies a new image with the current epoch: the controller's
-        response to a proposed ISR has raised the partition epoch already, and the same change may also have completed
-        a reassignment, which only the image contains.
+        Ignores an image with an older partition epoch, and one that is equal to the image applied last. A different
+        image with the current partition epoch is applied: the controller's response to a proposed ISR raises the
+        partition epoch before the image with this change arrives. The same change may complete a reassignment, and
+        only the image contains the new replicas.
         """
         if self._is_already_applied(image):
             return False

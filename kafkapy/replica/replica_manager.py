@@ -193,7 +193,8 @@ class ReplicaManager:
     # -- following -----------------------------------------------------------------------------------------------
 
     def _on_roles(self, led: list[Partition], followed: list[Partition]) -> None:
-        """Starts and stops fetching of the partitions, then calls `on_leadership`."""
+        """Starts fetching `followed` from their leaders, stops fetching `led` and those of `followed` without a leader,
+        and calls `on_leadership`. Constructs the fetchers when this broker first follows another one."""
         if self.fetchers is None and self._make_fetchers is not None:
             node_id = self.context.node_id
             if any(partition.leader_id not in (NO_LEADER, node_id) for partition in followed):
@@ -294,7 +295,8 @@ class ReplicaManager:
         self.delayed_operations.complete_and_mark(partition, partition.topic_partition)
 
     def gate_failed_to_append(self, partition: Partition, error_number: int) -> None:
-        """Takes the directory offline after the gate failed to append and responded with KAFKA_STORAGE_ERROR."""
+        """Takes the log directory of the partition offline, after the gate failed to append to it and responded with
+        KAFKA_STORAGE_ERROR. `error_number` is the errno of the failed append."""
         try:
             partition.log.report_failed_append(error_number)
         except StorageError as error:
@@ -379,7 +381,8 @@ class ReplicaManager:
         return read
 
     def count_replicated(self, results: list[tuple[FetchPartition, FetchResult]]) -> None:
-        """Counts the records of throttled partitions in a response to a follower (KIP-73)."""
+        """Adds the bytes of the records of throttled partitions, in a response to a follower, to the measured rate that
+        leader.replication.throttled.rate limits (KIP-73)."""
         for asked, result in results:
             partition = self.partitions.get(asked.topic_partition)
             if partition is not None and partition.leader_throttle is not None and len(result.records):
@@ -433,7 +436,8 @@ class ReplicaManager:
         self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
     ) -> OffsetAndEpoch:
         """Returns the largest epoch <= `leader_epoch` of a partition led here, with its end offset, or (-1, -1) if
-        there is none. Raises ApiError."""
+        there is none. Raises ApiError if this broker does not lead the partition or cannot use its log, or if
+        `current_leader_epoch` is neither -1 nor the partition's epoch."""
         partition = self.get_partition(topic_partition)
         return partition.last_offset_for_leader_epoch(current_leader_epoch, leader_epoch, only_leader=True)
 

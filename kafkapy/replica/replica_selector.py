@@ -20,9 +20,10 @@ ReplicaSelector = Callable[[Partition, FetchParams, int, Mapping[int, BrokerRegi
 
 
 def own_rack(config: BrokerConfig) -> bytes | None:
-    """Returns this broker's rack if the rack-aware selector is configured (b"" without a rack), otherwise None.
+    """Returns this broker's rack if the rack-aware selector is configured: b"" if the broker has no rack.
 
-    Consumers of this rack always read from the leaders on this broker. Without a selector, all consumers do.
+    Returns None without a selector. The gate may then serve all consumers from the leaders on this broker; otherwise it
+    may serve those of the returned rack, and those that name no rack.
     """
     return (config.broker_rack or "").encode() if config.replica_selector_class == RACK_AWARE_SELECTOR else None
 

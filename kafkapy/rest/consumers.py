@@ -51,7 +51,10 @@ class ConsumerInstance:
         self._is_closed = False
 
     def run(self, operation: Callable[[], Result]) -> Result:
-        """Runs an operation on the consumer after the instance's other operations have ended. Raises RequestRefused."""
+        """Runs an operation on the consumer after the instance's other operations have ended.
+
+        Raises RequestRefused if the instance is closed, or if the operation raises a KafkapyError.
+        """
         with self._lock:
             if self._is_closed:
                 raise errors.instance_not_found()
@@ -136,13 +139,13 @@ class ConsumerInstance:
             self.consumer.commit(offsets)
 
     def seek(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Sets the positions of assigned partitions."""
+        """Sets the positions of assigned partitions. Raises ValueError for a partition that is not assigned."""
         for partition, offset in positions.items():
             self.consumer.seek(partition, offset)
         self._drop(set(positions))
 
     def seek_to_end_or_beginning(self, partitions: list[TopicPartition], *, is_end: bool) -> None:
-        """Sets the positions of assigned partitions to their ends or beginnings."""
+        """Sets the positions of assigned partitions to their ends if `is_end`, otherwise to their beginnings."""
         (self.consumer.seek_to_end if is_end else self.consumer.seek_to_beginning)(partitions)
         self._drop(set(partitions))
 
@@ -206,7 +209,11 @@ class ConsumerInstances:
         self._lock = threading.Lock()
 
     def create(self, group: str, body: Mapping[str, Any]) -> str:
-        """Creates an instance from the body of a request and returns its name. Raises RequestRefused."""
+        """Creates an instance from the body of a request and returns its name.
+
+        Raises RequestRefused for an unknown format or field, for a wrong value, if the group already has an instance
+        with this name, or if the proxy has as many instances as it may have.
+        """
         form = str(body.get("format") or "binary").lower()
         if form not in CONSUMER_FORMATS:
             raise errors.invalid_consumer_config(f"the format {form}; accepted are {', '.join(CONSUMER_FORMATS)}")

@@ -37,8 +37,9 @@ def serve_rest(
 ) -> None:
     """Serves a REST proxy until SIGINT or SIGTERM. `producer`, `consumer` and `admin` configure the clients.
 
-    An instance of a consumer is removed after `idle_s` seconds without a request; `largest_response` is the most bytes
-    of records in a response.
+    `most_consumers` is the largest number of consumer instances. An instance is removed after `idle_s` seconds without
+    a request. `largest_response` is the most bytes of records in a response. Without `registry`, requests that need
+    schemas are refused.
     """
     formats = Formats(registry)
     clients = ClusterClients(producer, admin, most_consumers=most_consumers)

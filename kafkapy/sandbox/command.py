@@ -44,7 +44,8 @@ def run(arguments: Arguments) -> int:
 
 
 def command_sandbox(directory: Path, command: str, node_ids: list[int]) -> int:
-    """Carries out a command on the sandbox that runs in `directory`, and prints its result. Raises ToolError."""
+    """Carries out a command on the sandbox that runs in `directory`, and prints its result. Raises ToolError if no
+    sandbox runs there, or the command fails."""
     from kafkapy.sandbox.supervisor import ask
 
     found = _read(directory)
@@ -60,7 +61,8 @@ def command_sandbox(directory: Path, command: str, node_ids: list[int]) -> int:
 
 
 def run_sandbox(directory: Path, arguments: Arguments) -> int:
-    """Starts the nodes, prints one line when all nodes are ready, and stops them at Ctrl-C. Raises ToolError."""
+    """Starts the nodes, prints one line when all nodes are ready, and stops them at Ctrl-C. Raises ToolError if another
+    sandbox runs in `directory`, if the directory has data of other nodes, or if a node does not become ready."""
     from kafkapy.sandbox.supervisor import Supervisor, locked
 
     directory.mkdir(parents=True, exist_ok=True)

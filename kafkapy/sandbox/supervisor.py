@@ -126,7 +126,8 @@ class Supervisor:
 
     def carry_out(self, command: str, node_ids: Iterable[int]) -> list[str]:
         """Carries out `command`, such as "status", "stop", "kill" or "restart", on the nodes `node_ids`, or on all
-        nodes if it is empty; returns the lines to print. Raises ToolError.
+        nodes if it is empty; returns the lines to print. Raises ToolError for an unknown node, for a node that does not
+        run (except for "status" and "restart"), and if a restarted node does not become ready.
         """
         unknown = [node_id for node_id in node_ids if node_id not in self._nodes]
         if unknown:

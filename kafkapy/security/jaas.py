@@ -81,7 +81,8 @@ def parse_jaas_file(text: str) -> dict[str, list[JaasEntry]]:
 
 
 def check_allowed(entry: JaasEntry) -> None:
-    """Raises ConfigError for a login module that Kafka refuses."""
+    """Raises ConfigError for a login module that Kafka refuses by default: JndiLoginModule and LdapLoginModule, which
+    connect to addresses that their options name."""
     if entry.module in FORBIDDEN_MODULES:
         raise ConfigError(f"{entry.module} is not allowed in a JAAS configuration")
 

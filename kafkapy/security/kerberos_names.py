@@ -46,7 +46,10 @@ class ShortNames:
         self._default_realm = default_realm
 
     def short_name(self, name: str) -> str:
-        """Returns the short name of a principal, such as alice for alice/admin@EXAMPLE.COM. Raises NoShortName."""
+        """Returns the short name of a principal, such as alice for alice/admin@EXAMPLE.COM.
+
+        Raises NoShortName if `name` is malformed, if no rule applies, or if the rule makes a name with `/` or `@`.
+        """
         match = _NAME.fullmatch(name)
         if match is None:
             raise NoShortName(f"{name} is not the name of a Kerberos principal")

@@ -116,7 +116,8 @@ class StandardAuthorizer:
             self._snapshot = Snapshot(generation + 1, index.changed(added, removed), is_loaded)
 
     def set_loaded(self) -> None:
-        """Declares that the ACLs are those that the cluster has committed, so that all principals get answers."""
+        """Declares that the ACLs are those that the cluster has committed. From then on requests of all principals are
+        decided; before, those of principals that are no super users raise ApiError."""
         generation, index, is_loaded = self._snapshot
         if not is_loaded:
             self._snapshot = Snapshot(generation + 1, index, True)
@@ -131,7 +132,8 @@ class StandardAuthorizer:
     def authorize_by_type(self, requester: Requester, operation: Operation, resource_type: ResourceType) -> bool:
         """Returns whether the requester may perform the operation on at least one resource of the type (KIP-679).
 
-        Unlike in `authorize`, no operation implies another one, as in Kafka.
+        As in Kafka, no ACL for a name or a prefix implies another operation: READ does not permit DESCRIBE, as it does
+        in `authorize` and in an ACL for all names. Raises ApiError as `authorize` does.
         """
         probe = Action(operation, resource_type, ANY_NAME, resource_count=0, log_if_denied=False)
         if self._rules(requester, [probe])[0].is_allowed:
@@ -165,7 +167,8 @@ class StandardAuthorizer:
 
 
 def parse_super_users(text: str) -> frozenset[str]:
-    """Returns the principals of `super.users`, which are separated by semicolons. Raises ConfigError."""
+    """Returns the principals of `super.users`, which are separated by semicolons. Raises ConfigError for
+    a malformed principal."""
     try:
         return frozenset(str(parse_principal(user.strip())) for user in text.split(";") if user.strip())
     except ValueError as error:

@@ -25,8 +25,8 @@ class AclListener:
         self._authorizer.load(image.acls)
 
     def begin(self, image: MetadataImage) -> None:
-        """Loads the ACLs of the first image that contains everything that the cluster has committed, after which the
-        authorizer answers for all principals."""
+        """Loads the ACLs of the first image that contains everything that the cluster has committed. Until then the
+        authorizer decides about requests of super users only, and refuses to decide about others."""
         self._authorizer.load(image.acls)
         self._authorizer.set_loaded()
         logger.info("[StandardAuthorizer %d] Completed initial ACL load process.", self._node_id)

@@ -86,8 +86,10 @@ def _leader_for(node: RaftNode, cluster_id: str | None) -> tuple[Leader | None, 
 
 
 def handle_add(node: RaftNode, request: AddVoterRequest, token: Any) -> None:
-    """Begins to add a voter: asks the new voter for its kraft.version range; `handle_api_versions_response`
-    continues."""
+    """Begins to add a voter: asks the new voter for its kraft.version range; `handle_api_versions_response` continues.
+
+    Adds the effect Respond with `token` at once if the request is refused.
+    """
     leader, refusal = _leader_for(node, request.cluster_id)
     voter = request.voter
     if leader is not None:
@@ -181,7 +183,8 @@ def api_versions_failed(node: RaftNode, node_id: int) -> None:
 
 
 def handle_remove(node: RaftNode, request: RemoveVoterRequest, token: Any) -> None:
-    """Appends the voter set without the voter that the request names; the response is sent after the commit."""
+    """Appends the voter set without the voter that the request names. The effect Respond with `token` is added after
+    the commit, or at once if the request is refused."""
     leader, refusal = _leader_for(node, request.cluster_id)
     if leader is not None:
         if request.voter.node_id < 0 or request.voter.directory_id == ZERO_UUID:

@@ -48,9 +48,11 @@ CHECK_QUORUM_FACTOR = 1.5
 
 
 class RaftNode:
-    """The data and operations that all states of the Raft machine use: the configuration, the log, the current state,
-    and `effects`, to which the call of the machine that is in progress adds. `now_ms` is the monotonic time of that
-    call.
+    """The data and operations that all states of the Raft machine use, such as the configuration, the log and the
+    current state.
+
+    While the machine handles a call, `now_ms` is the monotonic time of the call, and the states append the effects that
+    the call will return to `effects`.
     """
 
     def __init__(self, config: RaftConfig, log: LogView, random: Random) -> None:

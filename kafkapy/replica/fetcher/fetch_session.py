@@ -31,8 +31,8 @@ class FetchPlan(NamedTuple):
 
 
 class FetchSession:
-    """The session of one fetcher with its leader. The caller calls `plan` for each request, then `confirm`, `fail` or
-    `lose`.
+    """The session of one fetcher with its leader. The caller calls `plan` for each request, then `confirm` after a
+    response without a top-level error, `fail` after one with such an error, or `lose` if there is no response.
 
     `held` has the positions that the leader knows once it has received the last planned request.
     """

@@ -102,7 +102,8 @@ class LeaderFetcher:
     def follow(
         self, topic_partition: TopicPartition, topic_id: bytes, leader_epoch: int, log: FollowerLog
     ) -> FollowedPartition:
-        """Starts to fetch a partition, or restarts it if the leader epoch has risen. Returns its state."""
+        """Starts to fetch a partition, and returns its state. If the partition is fetched already, begins again with a
+        new state if the leader epoch or the topic id has changed, and otherwise changes nothing."""
         known = self.partitions.get(topic_partition)
         if known is not None and known.leader_epoch == leader_epoch and known.topic_id == topic_id:
             return known
@@ -453,8 +454,8 @@ class LeaderFetcher:
 
     def _truncate_diverging(self, state: FollowedPartition, diverging: OffsetAndEpoch) -> None:
         """Truncates the log to the part that it has in common with the leader's log. `diverging` is the largest epoch
-        that both logs may have in common, with its end offset in the leader's log. The response's other offsets are not
-        used.
+        that both logs may have in common, with its end offset in the leader's log. The high watermark and the log start
+        offset in the same response are ignored.
         """
         log = state.log
         own_end = log.end_offset_for_epoch(diverging.epoch)
@@ -526,8 +527,8 @@ class LeaderFetcher:
             self._resume(state)
 
     def _compare_start(self, state: FollowedPartition, leader_start_offset: int) -> None:
-        """Restarts the log at the leader's start offset if that is above the log end offset. Fetching then
-        continues."""
+        """Restarts the log at the leader's start offset if that is above the log end offset. In both cases fetching
+        continues at the end of the log, unless the log directory fails."""
         log = state.log
         if leader_start_offset > log.log_end_offset:
             logger.warning(

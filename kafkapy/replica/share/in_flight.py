@@ -179,11 +179,12 @@ class InFlightRecords:
         batch_size: int,
         is_exact: bool = False,
     ) -> list[Acquired]:
-        """Acquires records for the member and returns their offsets in order.
+        """Acquires records for the member and returns their offsets in order. The locks end at `deadline_ms`.
 
         `batches` are the first and last offsets of the log's batches that were read from `fetch_offset` on. Acquires
-        whole batches of the log with about `max_records` records or, if `is_exact`, no more than `max_records`.
-        `limit` is the largest delivery count. New records are acquired in ranges of about `batch_size`.
+        whole batches of the log with about `max_records` records or, if `is_exact`, no more than `max_records`. The
+        window grows to about `max_in_flight` offsets at most. `limit` is the largest delivery count. New records are
+        acquired in ranges of about `batch_size`.
 
         The more often records have been delivered, the fewer of them are acquired together. At the last delivery each
         record is acquired alone, so that a record that makes its consumers fail does not affect other records.
@@ -356,7 +357,8 @@ class InFlightRecords:
         return prepared
 
     def _check_acquired(self, member: str, first: int, last: int) -> None:
-        """Raises ApiError unless the member may acknowledge the records from `first` to `last`. Changes nothing."""
+        """Raises ApiError unless the member has acquired the records from `first` to `last`, and no change of them is
+        pending. Offsets before the window and offsets without a record are accepted. Changes nothing."""
         if last < self.start_offset:
             return
         if last >= self.end_offset:
@@ -368,8 +370,11 @@ class InFlightRecords:
             _check_owner(self.runs[index], member)
 
     def _acquired_by(self, member: str, first: int, last: int) -> list[Run]:
-        """Returns the runs of the records from `first` to `last`. Raises ApiError unless the member may acknowledge all
-        of them: a second check is necessary, because a record may be in two of the acknowledged batches.
+        """Returns the runs of the records from `first` to `last`, without holes.
+
+        Raises ApiError if a change of one of these records is pending. `_check_acquired` was called for every
+        acknowledged batch before, but cannot find a record that is in two of the batches: its change becomes pending
+        when the first of the two is handled.
         """
         if last < self.start_offset:
             return []
@@ -447,7 +452,8 @@ class InFlightRecords:
     # -- the window
 
     def advance(self) -> None:
-        """Removes the terminal runs at the start of the window, and moves the start offset past them."""
+        """Removes the runs at the start of the window whose records are acknowledged or archived, and moves the start
+        offset past them."""
         number = 0
         runs = self.runs
         while number < len(runs) and runs[number].is_terminal:
@@ -458,21 +464,22 @@ class InFlightRecords:
             self.start_offset = runs[0].first if runs else end
 
     def _drop(self, number: int) -> None:
-        """Removes the first `number` runs of the window."""
+        """Removes the first `number` runs (ranges of offsets with one state) of the window."""
         for run in self.runs[:number]:
             if not run.is_hole and (run.is_terminal or run.pending in (ACKNOWLEDGED, ARCHIVED)):
                 self.complete_count -= run.size
         del self.runs[:number]
 
     def _index(self, offset: int) -> int:
-        """Returns the index of the run that contains the offset, or the number of runs if the offset is after them."""
+        """Returns the index in `runs` of the run, a range of offsets with one state, that contains the offset; or the
+        number of runs if the offset is after all of them."""
         if offset >= self.end_offset:
             return len(self.runs)
         return bisect_right(self.runs, offset, key=_first) - 1
 
     def _split(self, index: int, offset: int) -> None:
-        """Splits the run with this index, so that a new run begins at `offset`; does nothing if `offset` is after the
-        run."""
+        """Splits the run with this index, a range of offsets with one state, so that a second run with the same state
+        begins at `offset`; does nothing if `offset` is after the run."""
         run = self.runs[index]
         if offset > run.last:
             return

@@ -199,7 +199,11 @@ class SharePartition:
         return self.is_active and self.in_flight.can_acquire(self._ports.settings.max_record_locks(self.key.group_id))
 
     def readable_bytes(self, most: int) -> int:
-        """Returns about how many bytes could be acquired, at most `most`; 0 if there are none. Raises ApiError."""
+        """Returns about how many bytes could be acquired, at most `most`; 0 if there are none.
+
+        Returns `most` if the log was truncated, so that a fetch is tried. Raises ApiError NOT_LEADER_OR_FOLLOWER if
+        this broker does not lead the partition.
+        """
         self.partition.check_access(-1, only_leader=True)
         log = self.partition.log
         offset = self.in_flight.next_fetch_offset()
@@ -222,7 +226,8 @@ class SharePartition:
 
         Acquires whole batches with about `max_records` records, or with `is_exact` no more than `max_records`, in
         ranges of about `batch_size` records. If the log has been truncated, nothing is acquired, and the window moves
-        to the records that the log has. Raises ApiError.
+        to the records that the log has. Raises ApiError NOT_LEADER_OR_FOLLOWER if this broker does not lead the
+        partition.
         """
         self.partition.check_access(-1, only_leader=True)
         log = self.partition.log

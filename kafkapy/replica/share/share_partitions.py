@@ -37,7 +37,11 @@ class SharePartitions:
         return [each for key, each in self._table.items() if key.group_id == group_id]
 
     def find_or_load(self, group_id: str, topic_id_partition: TopicIdPartition) -> SharePartition | Error:
-        """Returns the share partition, which may still be loading, or the error of the partition."""
+        """Returns the share partition, which may still be loading.
+
+        Returns the error if this broker does not host or lead the partition, if it has another topic id, or if the load
+        has failed at once.
+        """
         key = SharePartitionKey(group_id, topic_id_partition.topic_id, topic_id_partition.partition)
         found = self._table.get(key)
         if found is not None:

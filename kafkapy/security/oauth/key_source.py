@@ -171,7 +171,8 @@ class KeyEndpoint:
 
 
 def fetch_key_set(url: str) -> bytes:
-    """Returns the document at an HTTP(S) address. Raises OSError or ValueError."""
+    """Returns the document at an HTTP(S) address. Raises OSError if it cannot be retrieved, and ValueError if it is
+    larger than LARGEST_KEY_SET_BYTES."""
     request = Request(url, headers={"Accept": "application/json"})
     try:
         with urlopen(request, timeout=RETRIEVAL_TIMEOUT_S) as response:

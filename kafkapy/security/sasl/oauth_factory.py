@@ -44,9 +44,9 @@ def make_oauth(
 ) -> Callable[[], OAuthServer]:
     """Returns the function that makes an OAuthServer for each authentication.
 
-    `entries` are the login modules of the listener, whose options count; `wall_ms` returns the time that decides
-    whether a token has expired. Raises ConfigError if there are no keys to verify tokens with, unless the configuration
-    accepts tokens without a signature.
+    `entries` are the login modules of the listener; the first module that has an option decides about its value.
+    `wall_ms` returns the time that decides whether a token has expired. Raises ConfigError if there are no keys to
+    verify tokens with, unless the configuration accepts tokens without a signature.
     """
     options: dict[str, str] = {}
     for entry in reversed(entries):

@@ -28,7 +28,8 @@ class ScramClient:
         is_token: bool = False,
         nonce: str | None = None,
     ) -> None:
-        """`nonce` is printable ASCII without commas; None chooses one at random."""
+        """With `is_token`, `username` and `password` are the id and the HMAC of a delegation token. `nonce` is
+        printable ASCII without commas; None chooses one at random."""
         self.name = mechanism.name.replace("_", "-")
         self._hash_name = mechanism.hash_name
         self._username = formulas.to_sasl_name(username)

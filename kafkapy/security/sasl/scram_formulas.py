@@ -14,7 +14,7 @@ _UNESCAPED_EQUALS = re.compile("=(?!2C|3D)")
 class ScramKeys(NamedTuple):
     """The values that a server stores to verify a password, from which the password cannot be computed.
 
-    The representation hides the keys.
+    `repr` shows the number of iterations only.
     """
 
     salt: bytes

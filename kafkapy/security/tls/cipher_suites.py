@@ -112,12 +112,14 @@ def choose_suites(protocols: Iterable[str], suites: Iterable[str], prefix: str =
 
 
 def _standard(name: str) -> str:
-    """Returns IANA's name of a suite; Java has names that begin with SSL_ for suites that are older than TLS."""
+    """Returns IANA's name of a suite. Replaces SSL_ by TLS_ at the beginning of `name`: Java calls the suites that are
+    older than TLS by names with SSL_."""
     return f"TLS_{name[4:]}" if name.startswith("SSL_") else name
 
 
 def weak_protocols(protocols: Iterable[str]) -> list[str]:
-    """Returns those of the configured protocols that are never offered."""
+    """Returns those of the configured protocols that are never offered, because they are not secure: SSL, TLS 1.0 and
+    TLS 1.1."""
     return [name for name in dict.fromkeys(protocols) if name in WEAK_PROTOCOLS]
 
 

@@ -35,7 +35,8 @@ class SslEngineFactory(Protocol):
         """
 
     def trusted_certificates(self) -> bytes | None:
-        """Returns the trusted certificates as PEM; None to trust the machine's authorities. Raises ValueError."""
+        """Returns the trusted certificates as PEM; None to trust the machine's authorities. Raises ValueError if they
+        are unavailable."""
 
     def should_be_rebuilt(self, next_configs: Mapping[str, object]) -> bool:
         """Returns whether a change of configuration, or of a file, needs another instance of the class."""

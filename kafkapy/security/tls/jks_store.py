@@ -96,7 +96,8 @@ class _Reader:
         return number
 
     def _count(self) -> int:
-        """Returns the next number, which says how many elements of at least one byte follow."""
+        """Returns the next number, which says how many elements follow. Raises StoreError if it is larger than the
+        number of bytes that are left, since each element has at least one byte."""
         count = self._number()
         if count > len(self._body) - self._position:
             raise StoreError("the JKS file ends within an entry")

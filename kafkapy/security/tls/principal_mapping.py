@@ -102,7 +102,8 @@ def _rule(match: re.Match[str], text: str, key: str) -> _Rule:
 
 
 def _replacement(text: str, pattern: re.Pattern[str]) -> list[str | int | tuple[str]]:
-    """Returns the parts of a replacement in Java's notation: `$1`, `${name}`, and `\\` before a literal character.
+    """Returns the parts of a replacement in Java's notation: an int for a group number (`$1`), a tuple with the name
+    for a group name (`${name}`), and literal texts; a character after `\\` is literal.
 
     As in Kafka, the number of a group that does not exist is a literal text; further digits belong to the number only
     as long as there is such a group. Raises IndexError for a name of a group that does not exist.

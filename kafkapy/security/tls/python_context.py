@@ -21,7 +21,8 @@ _HTTPS = "https"
 
 
 def server_context(material: TlsMaterial) -> ssl.SSLContext:
-    """Returns the context of a listener. Raises ConfigError if key and certificate do not match."""
+    """Returns the context of a listener. Raises ConfigError if OpenSSL does not accept the key, a certificate or the
+    cipher suites."""
     context = _context(ssl.PROTOCOL_TLS_SERVER, material)
     context.verify_mode = _CLIENT_AUTH[material.settings.client_auth]
     return context
@@ -29,7 +30,11 @@ def server_context(material: TlsMaterial) -> ssl.SSLContext:
 
 def client_context(material: TlsMaterial) -> ssl.SSLContext:
     """Returns the context of a client, which verifies the server's certificate, and its name unless
-    `ssl.endpoint.identification.algorithm` is empty. Raises ConfigError."""
+    `ssl.endpoint.identification.algorithm` is empty.
+
+    Raises ConfigError for a value of this key other than https and "", and if OpenSSL does not accept the key, a
+    certificate or the cipher suites.
+    """
     algorithm = material.settings.endpoint_identification_algorithm
     if algorithm.lower() not in ("", _HTTPS):
         raise ConfigError(

@@ -87,7 +87,10 @@ def load_trust_store(settings: SslSettings) -> KeyStore | None:
 
 
 def load_revocations(settings: SslSettings) -> bytes | None:
-    """Returns the certificate revocation lists as PEM, or None if the settings name none. Raises ConfigError."""
+    """Returns the certificate revocation lists as PEM, or None if the settings name none.
+
+    Raises ConfigError if the file cannot be read or contains no list in PEM.
+    """
     if settings.crl_location is None:
         return None
     content = _read(settings.crl_location, settings.prefix, CRL_KEY)

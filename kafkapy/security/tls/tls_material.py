@@ -129,7 +129,8 @@ def _from_factory(settings: SslSettings) -> tuple[KeyStore | None, KeyStore | No
 
 
 def make_factory(settings: SslSettings) -> SslEngineFactory:
-    """Returns an instance of the class of `ssl.engine.factory.class`. Raises ConfigError."""
+    """Returns an instance of the class of `ssl.engine.factory.class`. Raises ConfigError if the class cannot be
+    imported, or its constructor raises an exception."""
     from kafkapy.config.python_class import load_class
 
     name = settings.engine_factory_class or ""
