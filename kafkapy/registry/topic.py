@@ -55,7 +55,8 @@ class SchemaTopic:
     def start(self, timeout_s: float) -> None:
         """Creates the topic if it does not exist, and reads it to its end. Blocks.
 
-        Raises ConfigError for a topic that would lose schemas, and ApiError for a failure of the cluster.
+        Raises ConfigError for a topic with several partitions or with another cleanup.policy than compact, which would
+        lose schemas, and ApiError for a failure of the cluster.
         """
         with Admin(self._properties) as admin:
             self._ensure_topic(admin)

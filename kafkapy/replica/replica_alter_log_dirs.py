@@ -113,8 +113,8 @@ class ReplicaAlterLogDirsManager:
     # -- requests ------------------------------------------------------------------------------------------------
 
     def alter(self, directories: Mapping[TopicPartition, str]) -> dict[TopicPartition, Error]:
-        """Begins to move each partition to its directory, and returns the error of each. The owner thread must not call
-        it."""
+        """Begins to move each partition to its directory, and returns the error of each, Error.NONE for a move that has
+        begun or is not necessary. Waits for the owner thread, which therefore must not call it."""
         results = {}
         with self._altering:
             for partition, path in directories.items():

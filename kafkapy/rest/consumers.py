@@ -88,12 +88,12 @@ class ConsumerInstance:
             self._received.pop(each, None)
 
     def records(self, timeout_s: float | None, max_bytes: int | None, largest_bytes: int) -> list[dict[str, Any]]:
-        """Returns the next records, in the form of the API. An instance with auto-commit first commits those of earlier
-        requests.
+        """Returns the next records, in the form of the API. An instance with auto-commit first commits the offsets of
+        the records that earlier requests returned.
 
-        Waits until the records have `fetch.min.bytes`, or for `timeout_s`; None is the instance's own time-out. The
-        records have at most `max_bytes` together, and never more than `largest_bytes`; a larger record is returned
-        alone.
+        Waits until the records have `fetch.min.bytes`, or for `timeout_s`; None stands for the instance's
+        `consumer.request.timeout.ms`. The records have at most `max_bytes` together, and never more than
+        `largest_bytes`; a larger record is returned alone.
         """
         if self._commits and self._received:
             with suppress(KafkapyError):

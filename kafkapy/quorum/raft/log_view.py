@@ -65,9 +65,9 @@ class LogView:
         """Returns the largest epoch of the log that is at most `epoch`, and the offset at which the records of that
         epoch end.
 
-        For an epoch after all others, the result is the last epoch and the end of the log. If `epoch` is before the
-        epochs of all records, the offset is the start of the first epoch; the result's epoch is then that of the oldest
-        snapshot if this snapshot ends at that offset, and `epoch` otherwise.
+        If `epoch` is the last epoch or a later one, the result is the last epoch and the end of the log. If `epoch` is
+        older than all records, the offset is that of the first record. The epoch of the result is then that of the
+        oldest snapshot if the snapshot ends at this offset, and otherwise `epoch` itself.
         """
         if not self.epochs or epoch >= self.epochs[-1][0]:
             return OffsetAndEpoch(self.end_offset, self.last_epoch)
@@ -134,7 +134,8 @@ class LogView:
             self._versions.pop()
 
     def start_at(self, snapshot_id: OffsetAndEpoch, voters: VoterSet | None, kraft_version: int) -> None:
-        """Replaces the log with an empty one that begins at the end of a snapshot."""
+        """Replaces the log with an empty one that begins at the end of a snapshot. `voters` (None if there is no voter
+        set) and `kraft_version` are those that the snapshot contains."""
         self.start_offset = self.end_offset = self.flushed_offset = snapshot_id.offset
         self.epochs = []
         self.snapshots = [snapshot_id]

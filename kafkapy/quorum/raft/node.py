@@ -251,7 +251,8 @@ class RaftNode:
         return int(self.config.fetch_timeout_ms * CHECK_QUORUM_FACTOR)
 
     def enter_first(self, state: State, saved: ElectionState | None) -> None:
-        """Enters the first state after a start; `saved` is the content of quorum-state."""
+        """Enters the first state after a start; `saved` is the content of quorum-state, None if the file is missing or
+        unreadable."""
         self.saved = saved
         self.state = state
         if not self.is_only_voter:

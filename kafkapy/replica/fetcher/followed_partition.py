@@ -128,7 +128,7 @@ def truncation_offset(diverging: OffsetAndEpoch, own_end: OffsetAndEpoch, log_en
     the largest epoch of the follower's log that is not above the leader's epoch, with the offset at which it ends
     there. If the epochs are equal, the result is the smaller of the two offsets. If the epoch of `own_end` is smaller,
     the result is the offset of `own_end`, and the next fetch compares its epoch (KIP-279). If `own_end` is undefined,
-    it is the leader's offset.
+    the result is the leader's offset.
     """
     if own_end.offset == UNDEFINED_OFFSET:
         return min(diverging.offset, log_end_offset)

@@ -283,7 +283,8 @@ class LeaderFetcher:
     # -- responses -----------------------------------------------------------------------------------------------
 
     def on_failure(self, monotonic_ms: int) -> None:
-        """Delays all partitions, after the connection was lost or the response could not be read."""
+        """Delays the fetches of all partitions by the back-off time, after the connection was lost or the response
+        could not be read. The next request names all partitions."""
         self._session.lose()
         for state in self.partitions.values():
             self._delay(state, monotonic_ms)

@@ -104,9 +104,10 @@ class Run:
 class InFlightRecords:
     """The window of a share partition. Owner thread only.
 
-    Invariants: the runs cover [start_offset, end_offset) in order and without gaps; the first run is not terminal,
-    unless a change is pending; only acquired runs have a member, a deadline or a pending change. `complete_count` is
-    the number of records in the window whose state or pending state is terminal; offsets without a record do not count.
+    Invariants: the runs (ranges of offsets with one state) cover [start_offset, end_offset) in order and without gaps;
+    the first run is not terminal (acknowledged or archived), unless a change is pending; only acquired runs have a
+    member, a deadline or a pending change. `complete_count` is the number of records in the window whose state or
+    pending state is terminal; offsets without a record do not count.
     """
 
     __slots__ = ("_may_be_available", "complete_count", "runs", "start_offset")
@@ -319,7 +320,8 @@ class InFlightRecords:
     # -- acknowledging
 
     def prepare(self, member: str, batches: Iterable[AckBatch], limit: int, renewed_deadline_ms: int) -> list[Run]:
-        """Marks the changes that the member's acknowledgements cause as pending, and returns the runs that they change.
+        """Marks the changes that the member's acknowledgements cause as pending, and returns the runs (ranges of
+        offsets with one state) that they change.
 
         The type RENEW renews the lock of a record at once, until `renewed_deadline_ms`; `limit` is the largest delivery
         count. Offsets below the start offset are ignored. Raises ApiError, after which nothing has changed:
@@ -347,7 +349,8 @@ class InFlightRecords:
         return prepared
 
     def prepare_release(self, member: str, limit: int) -> list[Run]:
-        """Marks the release of all records that the member has acquired as pending, and returns their runs.
+        """Marks the release of all records that the member has acquired as pending, and returns their runs: ranges of
+        offsets with one state.
 
         Records that have been delivered `limit` times are archived instead of released.
         """

@@ -191,7 +191,8 @@ class SharePartition:
 
     @property
     def isolation(self) -> FetchIsolation:
-        """The limit up to which the group reads."""
+        """The limit up to which the group reads: the last stable offset for a group with the isolation level
+        read_committed, otherwise the high watermark."""
         reads_committed = self._ports.settings.reads_committed(self.key.group_id)
         return FetchIsolation.LAST_STABLE_OFFSET if reads_committed else FetchIsolation.HIGH_WATERMARK
 
@@ -374,7 +375,7 @@ class SharePartition:
             self._lock_timer = self._ports.schedule(delay_ms, self._expire_locks)
 
     def _expire_locks(self) -> None:
-        """Ends the locks that are due, and stores the changed states, which take effect at once."""
+        """Ends the locks that are due. The changed states take effect at once, and are stored afterwards."""
         self._lock_timer = None
         if not self.is_active:
             return

@@ -134,7 +134,7 @@ class GeneratedKey:
     """A new private key on an elliptic curve. Its representation shows nothing of the key."""
 
     def __init__(self, curve: str = "P-256") -> None:
-        """Generates the key. Raises LibcryptoError."""
+        """Generates the key. Raises LibcryptoError if libcrypto is missing or does not know the curve."""
         self._library = library = _library()
         key = _Pointer()
         parameters = library.EVP_PKEY_CTX_new_id(_EVP_PKEY_EC, None)
