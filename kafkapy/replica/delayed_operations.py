@@ -43,8 +43,8 @@ class DelayedOperations:
         or role.
 
         Does not change the partition's fields `is_watched` and `is_commit_watched`, which make the gate report changes
-        of the partition. If they stay set although no operation waits any longer, the gate reports one change in vain,
-        and the call of `complete_and_mark` for this report clears them.
+        of the partition. If they stay set although no operation waits any longer, the gate reports one change more
+        than necessary, and the call of `complete_and_mark` for this report clears them.
         """
         if self.fetch.delayed_count:
             self.complete_held(partition.remote_replicas)

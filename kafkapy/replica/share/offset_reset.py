@@ -16,10 +16,10 @@ _UNITS_MS = (86_400_000, 3_600_000, 60_000, 1000)
 
 
 def initial_offset(partition: Partition, reset: str, wall_ms: int) -> int:
-    """Returns the start offset for the policy `reset`: "latest", "earliest", or "by_duration:" and a duration P...
+    """Returns the start offset for the policy `reset`: "latest", "earliest", or "by_duration:P...".
 
-    With a duration the group begins at the first record that is at most this much older than `wall_ms`, or at the
-    latest offset if there is none. Raises ApiError, for example if this broker does not lead the partition.
+    With by_duration the group begins at the first record that is at most this ISO 8601 duration older than `wall_ms`,
+    or at the latest offset if there is none. Raises ApiError, for example if this broker does not lead the partition.
     """
     timestamp = LATEST_TIMESTAMP
     if reset.lower() == "earliest":

@@ -28,7 +28,7 @@ class ScramClient:
         is_token: bool = False,
         nonce: str | None = None,
     ) -> None:
-        """With `is_token`, `username` and `password` are the id and the HMAC of a delegation token. `nonce` is
+        """`username` and `password` are the id and the HMAC of a delegation token if `is_token` is set. `nonce` is
         printable ASCII without commas; None chooses one at random."""
         self.name = mechanism.name.replace("_", "-")
         self._hash_name = mechanism.hash_name
