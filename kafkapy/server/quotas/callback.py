@@ -29,25 +29,39 @@ class QuotaCallback(Protocol):
         """Is called once, before the other methods, with the keys and values of the broker's configuration file."""
 
     def quota_tags(self, quota: str, principal: Principal, client_id: str) -> Mapping[str, str]:
-        """Returns the tags of the client's bucket: clients with equal tags share a limit."""
+        """Returns the tags by which the clients are grouped: clients with equal tags share one limit.
+
+        `quota` is the configuration key of a quota, such as producer_byte_rate.
+        """
         ...
 
     def quota_limit(self, quota: str, tags: Mapping[str, str]) -> float | None:
         """Returns the limit of the clients with these tags, or None if they have none.
 
-        The unit is that of `quota`: bytes per second, percent of a thread's time, or changes per second.
+        `quota` is the configuration key of a quota. The limit is in bytes per second for producer_byte_rate and
+        consumer_byte_rate, in percent of a thread's time for request_percentage, and in created and deleted partitions
+        per second for controller_mutation_rate.
         """
 
     def update_quota(self, quota: str, entity: Mapping[str, str | None], value: float) -> None:
-        """Is called for each quota that is stored in the cluster, at the start and at each change. `entity` maps `user`
-        and `client-id` to names; None stands for the default."""
+        """Is called for each quota that is stored in the cluster, at the start and at each change.
+
+        `quota` is its configuration key, such as producer_byte_rate, and `value` the stored number, in the unit of
+        `quota_limit`. `entity` maps `user` and `client-id` to names; the name None stands for the default.
+        """
 
     def remove_quota(self, quota: str, entity: Mapping[str, str | None]) -> None:
-        """Is called for each stored quota that is removed."""
+        """Is called for each quota that is removed from those that the cluster stores.
+
+        The arguments are those of `update_quota`: the configuration key of the quota, and its entity.
+        """
 
     def quota_reset_required(self, quota: str) -> bool:
-        """Returns whether limits have changed since the last call for another reason than `update_quota` and
-        `remove_quota`. It is called once a second."""
+        """Returns whether limits of a quota have changed since the last call, for another reason than the calls of
+        `update_quota` and `remove_quota`. If so, `quota_limit` is called again for each client.
+
+        `quota` is the configuration key, such as producer_byte_rate. It is called once a second.
+        """
         ...
 
     def close(self) -> None:

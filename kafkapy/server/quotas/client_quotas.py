@@ -123,7 +123,9 @@ class ClientQuotas:
         self._gate.limit(self.is_limiting, measures_time=self.measures_time)
 
     def check(self) -> None:
-        """Applies limits that have changed without a change of the metadata."""
+        """Applies limits that the administrator's own class (client.quota.callback.class) has changed since the last
+        call, for another reason than a change of the stored quotas.
+        """
         outdated = [kind.limits.is_outdated() for kind in self._kinds.values()]  # each of them is asked
         if any(outdated):
             self._invalidate_limits()
@@ -212,9 +214,10 @@ class ClientQuotas:
         return max_bytes if sensor is None else min(max_bytes, self._window(sensor.bound))
 
     def record(self, key: str, principal: Principal, client_id: str, value: float) -> int:
-        """Records `value` in the client's bucket of the quota `key`, such as producer_byte_rate.
+        """Records that the client has spent `value`: bytes, or the time of a request in percent of a thread's time.
 
-        Returns the throttle time in milliseconds; 0 if nothing limits the client.
+        `key` is the configuration key of the quota, such as producer_byte_rate. Returns the throttle time in
+        milliseconds; 0 if nothing limits the client.
         """
         kind = self._kinds[key]
         sensor = kind.sensor(principal, client_id)
@@ -225,11 +228,17 @@ class ClientQuotas:
         return min(sensor.throttle_ms(monotonic_ms), kind.longest_ms)
 
     def note_delay(self, key: str, principal: Principal, client_id: str, throttle_ms: int) -> None:
-        """Counts the delay of a client by the quota `key`; the delay begins now."""
+        """Counts, in the statistics of a quota, a delay of a client that begins now.
+
+        `key` is the configuration key of the quota, such as producer_byte_rate.
+        """
         self._kinds[key].note_delay(principal, client_id, throttle_ms, self._reactor.monotonic_ms)
 
     def waiting(self, key: str, monotonic_ms: int) -> int:
-        """Returns the number of clients that the quota `key` delays now. Any thread may call it."""
+        """Returns the number of delays of clients that a quota has caused and that have not ended at `monotonic_ms`.
+
+        `key` is the configuration key of the quota, such as producer_byte_rate. Any thread may call it.
+        """
         return self._kinds[key].delays.waiting(monotonic_ms)
 
     def drop_idle(self, monotonic_ms: int) -> None:
@@ -240,7 +249,11 @@ class ClientQuotas:
             self._invalidate_limits()
 
     def spending(self, key: str, monotonic_ms: int) -> Iterator[Spending]:
-        """Yields what is spent from each bucket in use of the quota `key`. Any thread may call it."""
+        """Yields the spending of each bucket, that is of the clients that share one limit.
+
+        `key` is the configuration key of the quota, such as producer_byte_rate. Buckets whose clients have spent
+        nothing for an hour are left out. Any thread may call it.
+        """
         kind = self._kinds[key]
         for bucket, sensor in list(kind.sensors.items()):
             throttle_ms = kind.delays.average_ms(bucket, monotonic_ms)

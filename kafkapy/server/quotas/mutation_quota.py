@@ -78,7 +78,10 @@ class MutationBucket:
             return self.tokens >= self._rate * self._window_s
 
     def throttle_ms(self, monotonic_ms: int) -> int:
-        """Returns the ms until the bucket has at least 0 tokens, at most INT_MAX; 0 if the rate is not a number."""
+        """Returns the milliseconds until the bucket has at least 0 tokens, at most INT_MAX.
+
+        Returns 0 if the quota is NaN, which Kafka accepts and which limits nothing.
+        """
         with self._lock:
             self._refill(monotonic_ms)
             if not self.tokens < 0:
@@ -188,11 +191,14 @@ class MutationQuotas:
             self._delays.drop(bucket)
 
     def waiting(self, monotonic_ms: int) -> int:
-        """Returns the number of clients that are delayed now. Any thread may call it."""
+        """Returns the number of delays of clients that have not ended at `monotonic_ms`. Any thread may call it."""
         return self._delays.waiting(monotonic_ms)
 
     def spending(self, monotonic_ms: int) -> list[MutationSpending]:
-        """Returns what is spent from each bucket in use. Any thread may call it."""
+        """Returns the spending of each bucket, that is of the clients that share one limit.
+
+        Buckets that are full, because no client has taken tokens for an hour, are left out. Any thread may call it.
+        """
         return [
             MutationSpending(
                 bucket,

@@ -23,7 +23,11 @@ class Sensors(Protocol):
     """The sensors of all clients, which record the costs of requests; ClientQuotas implements it."""
 
     def record(self, key: str, principal: Principal, client_id: str, value: float) -> int:
-        """Records `value` in the client's bucket of the quota `key`, and returns the throttle time in milliseconds."""
+        """Records that the client has spent `value`: bytes, or the time of a request in percent of a thread's time.
+
+        `key` is the configuration key of the quota, such as producer_byte_rate. Returns the throttle time in
+        milliseconds; 0 if nothing limits the client.
+        """
         ...
 
     def record_exempt(self, percent: float) -> None:
@@ -35,7 +39,10 @@ class Sensors(Protocol):
         ...
 
     def note_delay(self, key: str, principal: Principal, client_id: str, throttle_ms: int) -> None:
-        """Counts the delay of a client by the quota `key`; the delay begins now."""
+        """Counts, in the statistics of a quota, a delay of a client that begins now.
+
+        `key` is the configuration key of the quota, such as producer_byte_rate.
+        """
         ...
 
 
