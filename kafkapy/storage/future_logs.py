@@ -82,8 +82,9 @@ class FutureLogs:
         """Decides, when the broker starts, which future logs become current logs, and which continue to be copied.
 
         A future log becomes current if the metadata assigns the replica to its directory, and it is longer than the
-        current log or there is no current log: then records were already appended to the future log itself.
-        Raises OSError or StorageError.
+        current log or there is no current log: then records were already appended to the future log itself. Each other
+        future log continues to be copied, or is ignored if no current log has its topic id. Raises OSError or
+        StorageError.
         """
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)

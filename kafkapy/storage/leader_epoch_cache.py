@@ -132,7 +132,10 @@ class LeaderEpochCache(EpochsState):
         return bool(entries) and entries[:-1] == self._written and entries[-1][1] >= log_end_offset
 
     def write(self, log_end_offset: int, *, sync: bool = True) -> None:
-        """Writes the file unless `is_written` is True; with `sync` the file is durable on return. Raises OSError."""
+        """Writes the entries to the file; with `sync` the file is durable on return. Raises OSError.
+
+        Does nothing if `is_written(log_end_offset)` is True: the file then has all entries that the log needs.
+        """
         with self._write_lock:
             if self.is_written(log_end_offset):
                 return

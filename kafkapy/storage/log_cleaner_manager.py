@@ -309,7 +309,10 @@ def describe(log: Log) -> CompactedLog | None:
 
 
 def first_timestamp(segment: LogSegment) -> int:
-    """Returns the greatest timestamp of a segment's first batch, or -1 if it has none. Raises OSError."""
+    """Returns the greatest timestamp (ms) of the first batch of a segment. Raises OSError.
+
+    Returns -1 if the segment has no batch, or if the records of that batch have no timestamps.
+    """
     fd = os.open(segment.path(LOG_SUFFIX), os.O_RDONLY | os.O_CLOEXEC)
     try:
         return first_batch_timestamp(fd, segment.size)

@@ -116,7 +116,8 @@ def segments_from(log: CompactedLog, offset: int) -> list[SegmentAge]:
 def log_to_clean(log: CompactedLog, checkpoint: int | None, wall_ms: int) -> LogToClean:
     """Returns the part of a log that may be cleaned, and its sizes in bytes.
 
-    `checkpoint` is the offset at which the last pass ended, or None; `wall_ms` is the present time.
+    `checkpoint` is the offset at which the last pass over the log ended, or None if no pass is recorded; `wall_ms` is
+    the present time.
     """
     first_dirty = first_dirty_offset(log, checkpoint)
     uncleanable = first_uncleanable_offset(log, first_dirty, wall_ms)

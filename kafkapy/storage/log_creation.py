@@ -27,7 +27,8 @@ class NewLog(NamedTuple):
     """A log to be created, in the log directory with the id `directory_id` or, if that is None or not online, in the
     one with the fewest partitions.
 
-    `is_new` is False if the partition may have had a log on this broker before.
+    `is_new` is False if the partition may have had a log on this broker before. That log is then not created while a
+    log directory is offline, because that directory may contain it.
     """
 
     topic_partition: TopicPartition

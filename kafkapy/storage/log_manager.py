@@ -178,8 +178,8 @@ class LogManager:
 
         `topic_config(topic)` returns the topic's configuration. `is_stray(topic_id, partition)` returns True if the
         metadata has no such replica on this broker; its log is then not loaded. `is_assigned(topic_id, partition,
-        directory_id)` returns whether the metadata assigns the replica to that directory or to no directory. Raises
-        StorageError if no directory is usable.
+        directory_id)` returns whether the metadata assigns the replica to that directory or to no directory; only then
+        can a future log in that directory become the current log. Raises StorageError if no directory is usable.
         """
         self.take_clean_shutdown_markers()
         for directory in self._online():
@@ -345,7 +345,8 @@ class LogManager:
     # -- the table of logs ---------------------------------------------------------------------------------------
 
     def get_log(self, partition: TopicPartition) -> Log | None:
-        """Returns the partition's current log, or None. Any thread may call it."""
+        """Returns the partition's current log; None if this broker has no log of it in a directory that is online.
+        Any thread may call it."""
         return self._logs.get(partition)
 
     def logs(self) -> list[Log]:
@@ -354,7 +355,8 @@ class LogManager:
             return list(self._logs.values())
 
     def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
-        """Returns the log directory of the partition's log, or None. Any thread may call it."""
+        """Returns the log directory of the partition's current log; None if this broker has no log of it in a directory
+        that is online. Any thread may call it."""
         log = self._logs.get(partition)
         return None if log is None else log.directory
 
@@ -381,8 +383,10 @@ class LogManager:
     ) -> Log:
         """Returns the log of a partition, which is created if it does not exist.
 
-        It is created in the log directory with the id `directory_id` if that is online. Pass `is_new=False` if this
-        broker may have had the log before. Raises StorageError.
+        It is created in the log directory with the id `directory_id` or, if that is None or not online, in the one with
+        the fewest logs. With `is_new=False`, for a partition that may have had a log on this broker before, the log is
+        not created while a log directory is offline, because that directory may contain it. Raises StorageError if the
+        log cannot be created.
         """
         (found,) = self.create_logs([NewLog(partition, topic_id, topic_config, directory_id, is_new)])
         if isinstance(found, StorageError):
@@ -457,9 +461,10 @@ class LogManager:
     def _directory_for_new_log(self, wanted: NewLog, counts: Mapping[LogDirectory, int]) -> LogDirectory:
         """Returns the online directory in which a new log is to be created.
 
-        This is the one that `prefer_directory` set, the one with the id `wanted.directory_id`, or the one with the
-        fewest logs, whose number `counts` has. Raises StorageError if no directory is online, or if `wanted.is_new` is
-        False and any directory is offline.
+        It is the first of these that is online: the directory that `prefer_directory` set; the one with the id
+        `wanted.directory_id`; the one with the fewest logs, by `counts`, of the directories that are not cordoned (of
+        all if all are cordoned). Raises StorageError if no directory is online, or if `wanted.is_new` is False and any
+        directory is offline.
         """
         if not wanted.is_new:
             self._require_all_online(wanted.topic_partition)
@@ -492,9 +497,10 @@ class LogManager:
     def delete_log(self, partition: TopicPartition) -> None:
         """Removes a log from the table, renames its directory to `-delete` and deletes it after file.delete.delay.ms.
 
-        No replica may use the log any more. The owner may still apply retention, without effect. Only the owner thread
-        closes the files: otherwise the kernel could give a descriptor to another file while that thread uses it. Raises
-        StorageError. Any thread may call it.
+        The caller has removed the replica that used the log. The owner thread may still apply retention to the log,
+        which then has no effect. The files are closed on the owner thread: if another thread closed a file, the kernel
+        could give its descriptor to a new file while the owner thread still uses the descriptor. Does nothing if there
+        is no log. Raises StorageError if the directory fails. Any thread may call it.
         """
         with self._lock:
             log = self._logs.pop(partition, None)
