@@ -302,7 +302,11 @@ class Authenticator:
         self._connection.end_authentication(-1 if lifetime_ms is None else lifetime_ms)
 
     def _admits_to_session(self, request: Request) -> bool:
-        """Returns True if the session has not expired. Begins a re-authentication if the client asks for it."""
+        """Returns True if the handlers have to serve the request, because the client's session has not expired.
+
+        Returns False if this method has handled the request: a SaslHandshake begins a re-authentication, and a request
+        in an expired session, or with a malformed header, closes the connection.
+        """
         now_ms = self._listener.clock.monotonic_ms()
         try:
             header, pos = decode_request_header(request.payload)

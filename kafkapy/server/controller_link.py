@@ -62,8 +62,11 @@ class ControllerLink:
     reactor's thread, when another voter or broker joins a node that was the whole cluster."""
 
     def __init__(self, ports: ControllerPorts, make_remote: Callable[[int], ControllerPorts]) -> None:
-        """`make_remote(broker_epoch)` makes the ports that send requests, which replace `ports` if those are direct
-        calls."""
+        """`ports` are the ports at the start: direct calls, or already requests.
+
+        `make_remote(broker_epoch)` makes ports that send requests; `leave_direct_calls` calls it to replace direct
+        calls.
+        """
         self._ports = ports
         self._make_remote = make_remote
 

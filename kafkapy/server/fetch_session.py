@@ -142,7 +142,7 @@ class FetchSessions:
         """Returns the context of `request`.
 
         A session of a follower (`is_follower`) is evicted later than one of a consumer. `topic_name(topic_id)` returns
-        the name of a topic, or None; it is used from version 13 on.
+        the name of a topic, or None if this broker does not know the id; it is used from version 13 on.
         """
         session_id: int = request.session_id
         epoch: int = request.session_epoch

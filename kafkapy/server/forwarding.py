@@ -49,7 +49,8 @@ class Forwarding:
         """Forwards a client's request (`payload`: header and body) to the active controller.
 
         The response goes to the client or, if `on_response` is given, to `on_response`. `refuse` is called with
-        REQUEST_TIMED_OUT, or with UNKNOWN_SERVER_ERROR if the controller cannot handle the request.
+        REQUEST_TIMED_OUT if no controller has responded in time, and with UNKNOWN_SERVER_ERROR if the controller cannot
+        handle the request.
         """
 
         def done(response: EnvelopeResponse | None, version: int, error: Exception | None) -> None:
@@ -106,7 +107,8 @@ class Forwarding:
         finish: Callable[[CreateTopicsResponse | None, Exception | None], None],
     ) -> None:
         """Sends CreateTopics in an envelope with the principal of the client whose request, such as Metadata, needs the
-        topic."""
+        topic. Calls `finish(response, None)` or `finish(None, error)` on the reactor's thread.
+        """
         sent = _Enclosed(context, request)
 
         def done(response: EnvelopeResponse | None, version: int, error: Exception | None) -> None:

@@ -43,7 +43,8 @@ class ForwardingPort(Protocol):
         response.
 
         With the RequestContext of a client's request the topic is created in the name of the client, which needs the
-        permission; otherwise in the name of this broker.
+        permission; otherwise in the name of this broker. `on_result` gets the result, or the exception that prevented
+        one.
         """
         ...
 

@@ -53,13 +53,17 @@ class GateRights:
             self._gate.outdate_rights()
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Calls `check`, on the quorum thread and after the authorizer's own listener."""
+        """Makes the stored permissions invalid if the ACLs have changed (`check`). Called on the quorum thread, after
+        the authorizer has applied the change of the metadata.
+        """
         self.check()
 
     def poll(self, schedule: Callable[[int, Callable[[], None]], object]) -> None:
-        """Calls `check` now. If the authorizer is the administrator's own class, also calls it every
-        GENERATION_POLL_MS, by `schedule(delay_ms, callback)`, a function of the reactor; otherwise `on_metadata` is
-        sufficient.
+        """Makes the stored permissions invalid if the authorizer's answers have changed (`check`).
+
+        If the authorizer is the administrator's own class, repeats this every GENERATION_POLL_MS, by
+        `schedule(delay_ms, callback)`, a function of the reactor. The answers of StandardAuthorizer change only with
+        the metadata, after which `on_metadata` calls `check`.
         """
         self.check()
         if not isinstance(self._authorizer, StandardAuthorizer):
@@ -87,8 +91,9 @@ class GateRights:
     ) -> None:
         """Stores what the authorizer has allowed: `answers` has its answer to each action.
 
-        `generation` is what `begin` returned. Does nothing while the audit log has a line for each permission, because
-        the gate writes no such lines.
+        `generation` is what `begin` returned before the authorizer was asked; the gate does not use permissions of an
+        older generation than its own. Does nothing while the audit log has a line for each permission, because the gate
+        writes no such lines.
         """
         if audit_logger.isEnabledFor(AUDIT_LEVEL):
             return

@@ -87,10 +87,11 @@ class MetadataPublisher:
         self._create_logs(image.topics.by_name.values(), image, image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
-        """Applies a change of the metadata on the calling thread and returns None.
+        """Applies a change of the metadata, on the calling thread or on the thread for log directories.
 
-        If logs have to be created or deleted, or an earlier change is not applied yet, the thread for log directories
-        applies the change, if there is one; the returned Future is completed when it has done so.
+        The latter applies the change if this publisher has such a thread, and logs have to be created or deleted or the
+        thread has not applied an earlier change yet; the returned Future is then completed when the change is applied.
+        Otherwise the change is applied on return, and the result is None.
         """
         disk = self._disk_thread
         if disk is None or (disk.is_idle and not self._needs_disk(delta)):

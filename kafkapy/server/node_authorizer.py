@@ -52,11 +52,11 @@ def split_early(config: BrokerConfig, authorizer: Authorizer | None) -> tuple[li
 
 
 def follow_acls(authorizer: Authorizer | None, controller: ControllerLoop, node_id: int) -> Future[MetadataImage]:
-    """Makes the authorizer follow the ACLs of the metadata.
+    """Makes the authorizer follow the ACLs of the metadata if it is Kafka's StandardAuthorizer.
 
     The result of the returned Future is the first image that this node has caught up with; it is set when the
-    authorizer has loaded that image's ACLs. An authorizer of another class, or None, follows nothing. Any thread;
-    `controller` must have been started.
+    StandardAuthorizer has loaded that image's ACLs. For None or an administrator's own class, it is set at once when
+    the node has caught up. Any thread; `controller` must have been started.
     """
     caught_up = controller.caught_up()
     if authorizer is None:

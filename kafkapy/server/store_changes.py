@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def check_store_changes(tls: TlsListeners, overrides: Mapping[str, str], names: Collection[str]) -> None:
-    """Raises ApiError(INVALID_REQUEST) if a listener may not have the stores that `overrides` describe.
+    """Raises ApiError(INVALID_REQUEST) if a listener cannot use the key and trust stores that `overrides` describe.
 
-    `overrides` are the dynamic keys of this broker after the request, `names` the keys that the request sets, also to
-    the same values. Reads the stores of the changed listeners, and performs a handshake between them if brokers use the
-    listener, which takes some milliseconds.
+    `overrides` are the dynamic keys of this broker after the request. `names` are the keys that the request sets or
+    removes, even if their values do not change; only the listeners of these keys are checked. Reads their stores, and
+    tests the stores of a listener between brokers by a TLS handshake, which takes some milliseconds.
     """
     try:
         tls.check(overrides, names)

@@ -126,7 +126,8 @@ class ClusterMarkerWriter:
     def __init__(
         self, local: LocalMarkerWriter, find_leader: FindLeader, make_remote: Callable[[], RemoteMarkers]
     ) -> None:
-        """`find_leader(partition)` returns the id of the broker that leads the partition, or None.
+        """`find_leader(partition)` returns the id of the other broker that leads the partition, or None if this broker
+        leads it or no leader is known; `local` then writes the marker.
 
         `make_remote` is called at the first marker for another broker, and returns the sender for all other brokers.
         """

@@ -94,7 +94,11 @@ class ViewFollower:
         self._topics: set[str] | None = None  # changed topics; None if no call is posted
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Receives a new image on the quorum thread, and posts the notification unless one is posted already."""
+        """Receives a new image on the quorum thread, and posts a notification of the service to the reactor's thread.
+
+        If an earlier notification has been posted but has not run yet, that one covers this image too, and no other is
+        posted.
+        """
         names = {topic.name for topic in (*delta.changed_topics.values(), *delta.deleted_topics.values())}
         names |= {name for resource_type, name in delta.changed_configs if resource_type == TOPIC_RESOURCE}
         with self._lock:

@@ -177,7 +177,7 @@ class ZooKeeperMirror:
 
 
 def _are_equal(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
-    """Returns whether each object of `before` is the same object in `after`, or an equal text or number."""
+    """Returns whether both tuples have the same objects, or equal texts or numbers, at the same positions."""
     return len(before) == len(after) and all(
         one is other or (isinstance(one, (int, str)) and one == other) for one, other in zip(before, after, strict=True)
     )

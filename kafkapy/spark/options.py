@@ -107,7 +107,10 @@ class ReadOptions(NamedTuple):
 
 
 class WriteOptions(NamedTuple):
-    """The options of a writer. Immutable; pickled for the executors."""
+    """The options of a writer. Immutable; pickled for the executors.
+
+    If `topic` is None, each row names its topic in the column `topic`.
+    """
 
     properties: ClientProperties
     topic: str | None

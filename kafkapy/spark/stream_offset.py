@@ -26,8 +26,9 @@ INITIAL, FROM, IDS = "$initial", "$from", "$ids"
 class StreamOffset(NamedTuple):
     """A position of a stream: in each partition the offset of the next record to read. Immutable.
 
-    `ids` has the topic ids by name. `starts` has the offset at which the batch that ends at this position begins in a
-    partition, where the preceding position does not say so. `is_initial` is True for the first position of a query.
+    `ids` has the topic ids by name. `starts` has the offset at which the batch that ends at this position begins, for
+    the partitions of which the preceding position does not have it: new partitions, partitions of topics that were
+    created again, and all partitions of the first batch. `is_initial` is True for the first position of a query.
     """
 
     positions: dict[TopicPartition, int]
@@ -79,7 +80,8 @@ class OffsetRange(NamedTuple):
 class BatchPlan(NamedTuple):
     """The ranges of offsets of a micro-batch, the partitions without a known start, and the losses of records as texts.
 
-    A partition is in `unknown` if neither of the two stream offsets between which the batch is contains its start.
+    A partition is in `unknown` if neither the stream offset at which the batch begins nor the one at which it ends
+    contains the offset of the first record to read in the partition.
     """
 
     ranges: list[OffsetRange]

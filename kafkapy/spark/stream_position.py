@@ -156,10 +156,12 @@ class StreamPosition:
         starts: dict[TopicPartition, int],
         latest: dict[TopicPartition, int],
     ) -> dict[TopicPartition, int]:
-        """Returns the greatest possible end of a batch in each partition, which `latest` has, after checking it.
+        """Checks `latest`, the greatest possible end of the batch in each partition, and returns the ends to use.
 
         Reports a loss (raises DataLossError if failOnDataLoss is true, else logs a warning) if an end is before the
-        partition's offset in `starts`, or if the topic of a partition of `start` no longer exists.
+        partition's offset in `starts`. If this is only because of `stop_at_latest`, the end is set to that offset
+        instead. Also reports a loss if the topic of a partition of `start` no longer exists; the end of such a
+        partition is its offset in `start`.
         """
         fails = self._options.fail_on_data_loss
         ends: dict[TopicPartition, int] = {}

@@ -166,9 +166,10 @@ class RequestMetrics:
         page.family(table.ADDRESS_ACCEPT_THROTTLE_TIME, [((listener,), each[1]) for listener, each in delays.items()])
 
     def _write_authentication(self, page: Page) -> None:
-        """Writes the authentications by SASL and by TLS.
+        """Writes how often clients have authenticated, or have failed to, by SASL and by TLS.
 
-        As in Kafka, the handshake authenticates a client of an SSL listener, with or without a certificate.
+        As in Kafka, each TLS handshake on an SSL listener counts as an authentication, even if the client has no
+        certificate.
         """
         listeners = self._services.authentication or {}
         handshakes = self._socket_server.handshakes_by_listener()

@@ -252,11 +252,11 @@ def _narrow(
     wanted: Container[ConfigResource],
     answer: Callable[[dict[ConfigResource, ErrorMessage]], Any],
 ) -> bool:
-    """Prepares a request of which this node serves a part itself: if it is forwarded to the active controller, only its
-    `wanted` resources are.
+    """Prepares a request of which this node handles some resources itself and the active controller the `wanted` ones.
 
-    The response to the client is `answer(results)` with the results of these resources. If the request could be
-    forwarded but none of its resources is wanted, responds at once and returns False. Otherwise returns True.
+    If the request may be forwarded, makes the forwarded request contain only the `wanted` resources; the response to
+    the client is then `answer(results)`, with the active controller's results for them. If no resource is wanted, there
+    is nothing to forward: responds with `answer({})` and returns False. Returns True if the caller has to continue.
     """
     if context.payload is None:
         return True
@@ -392,8 +392,9 @@ def _find_invalid(
 ) -> dict[ConfigResource, ErrorMessage]:
     """Returns the resources whose changes are invalid independently of the metadata, with their errors.
 
-    A controller changes the configuration of any broker; a broker changes only its own. With `replaces_all` the
-    changes replace all overrides of their resource.
+    On a listener of the controller, the configuration of every broker may be changed, but only the logger levels of
+    this node; on a broker's listener, both only of this broker. A resource of another node is invalid. With
+    `replaces_all` the changes replace all overrides of their resource.
     """
     own_only = (BROKER_LOGGER_RESOURCE,) if context.session.is_controller else (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE)
     failed: dict[ConfigResource, ErrorMessage] = {}

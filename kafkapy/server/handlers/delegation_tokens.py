@@ -249,15 +249,17 @@ def _described(
 
 
 def _check_may_ask(context: RequestContext) -> None:
-    """Raises ApiError if the client may not ask for tokens."""
+    """Raises ApiError DELEGATION_TOKEN_REQUEST_NOT_ALLOWED if the client has not authenticated, or has authenticated by
+    a delegation token. A request at a controller's listener, which a broker has checked, is always allowed.
+    """
     if not _may_ask(context):
         raise ApiError(Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 
 
 def _may_ask(context: RequestContext) -> bool:
-    """Returns whether the client has authenticated, and not by a token.
+    """Returns whether the client has authenticated, and not by a delegation token.
 
-    Brokers check this; requests at a controller's listener come from brokers.
+    Returns True for every request at a controller's listener, because the broker that sent it has checked this.
     """
     if context.session.is_controller:
         return True

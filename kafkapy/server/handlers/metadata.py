@@ -114,7 +114,11 @@ def _key_of(context: RequestContext, request: MetadataRequest) -> object:
 
 
 def _answer(context: RequestContext, request: MetadataRequest, image: MetadataImage) -> tuple[MetadataResponse, bool]:
-    """Returns the response, and whether all its topics exist; a response with missing topics must not be stored."""
+    """Returns the response, and whether all requested topics exist.
+
+    If a topic is missing, the encoded response must not be stored and sent to later requests, because the topic may be
+    created soon.
+    """
     version, services = context.api_version, context.services
     view = ClusterView(image, context.listener.name)
     found, missing = _find_topics(request, version, image)

@@ -31,8 +31,11 @@ from kafkapy.server.request_context import RequestContext
 
 
 def _ask(context: RequestContext, request: Request, write: Callable[[Any, int, str], Any]) -> None:
-    """Passes a request to the Raft machine. `write(response, version, listener)` translates its response to the wire
-    message."""
+    """Passes a request to the Raft machine, and sends the client what `write` makes of the machine's response.
+
+    `write(response, version, listener)` gets the response, the API version and the name of the listener, and returns
+    the message to encode.
+    """
     version, listener = context.api_version, context.listener.name
     ask_quorum(context, request, lambda found: write(found, version, listener))
 

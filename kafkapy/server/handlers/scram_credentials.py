@@ -38,7 +38,10 @@ DescribedUser = DescribeUserScramCredentialsResponse.DescribeUserScramCredential
 def describe_user_scram_credentials_error(
     request: DescribeUserScramCredentialsRequest, version: int, error: Error, message: str | None
 ) -> DescribeUserScramCredentialsResponse:
-    """Returns a response with the error for the whole request and, without its name, for each user."""
+    """Returns a response with the error for the whole request, and an entry with this error for each requested user.
+
+    The entries do not contain the names of the users.
+    """
     results = [DescribedUser(error_code=error, error_message=message) for _ in request.users or ()]
     return DescribeUserScramCredentialsResponse(error_code=error, error_message=message, results=results)
 

@@ -187,7 +187,10 @@ class _PendingResponse:
         self._respond_if_complete()
 
     def _respond_if_complete(self) -> None:
-        """Responds if the acknowledgements and the records are known, and ends the session in its final epoch."""
+        """Responds if both the results of the acknowledgements and the records are known; otherwise does nothing.
+
+        Before the response, closes the session if the request has the final epoch (-1).
+        """
         acks, results = self._acks, self._results
         if acks is None or results is None:
             return
@@ -200,8 +203,11 @@ class _PendingResponse:
         self._context.respond(self._response(acks, results), throttle_ms)
 
     def _response(self, acks: AckResults, results: list[ShareResult]) -> ShareFetchResponse:
-        """Returns the response, and marks its partitions in the session as sent. Removes the acknowledgements of
-        partitions with results from `acks`."""
+        """Returns the response, and marks the partitions of `results` that it contains as sent in the session.
+
+        The entry of such a partition also contains the result of its acknowledgements, which is removed from `acks`.
+        The results that remain in `acks` get entries without records.
+        """
         context = self._context
         topics: dict[bytes, list[ShareFetchResponse.PartitionData]] = {}
         nodes = LeaderHints(context.services, context.listener.name)
@@ -432,8 +438,10 @@ def _are_valid(batches: list[AckBatch], highest: int, is_renewal: bool) -> bool:
 
 
 def _not_loaded_error(context: RequestContext, topic_partition: TopicPartition) -> Error:
-    """Returns the error for records of a share partition that is not loaded here: the partition's own error,
-    NOT_LEADER_OR_FOLLOWER if this broker does not lead it, otherwise UNKNOWN_TOPIC_OR_PARTITION.
+    """Returns the error for records of a share partition that is not loaded here.
+
+    This is KAFKA_STORAGE_ERROR if the log of the topic partition is offline, UNKNOWN_TOPIC_OR_PARTITION if the topic
+    partition does not exist or this broker leads it, and NOT_LEADER_OR_FOLLOWER otherwise.
     """
     found = context.services.replica_manager.find_partition(topic_partition)
     if isinstance(found, Error):
