@@ -66,8 +66,11 @@ def directories_of(config: BrokerConfig) -> list[str]:
 
 
 def info(arguments: Arguments) -> int:
-    """Carries out `info`: prints the meta.properties of the configured directories; returns the exit code, 1 if there
-    is a problem."""
+    """Carries out `info`: prints the meta.properties of the configured directories; returns the exit code.
+
+    It is 1 if a directory is missing or not formatted, if its meta.properties cannot be read, if the directories have
+    different ids of the cluster or the node, or if they were formatted for ZooKeeper; otherwise 0.
+    """
     found: list[str] = []
     problems: list[str] = []
     first: MetaProperties | None = None
@@ -122,7 +125,8 @@ def chosen_features(levels: dict[str, int], release: int | None, *, is_dynamic: 
     """Returns the features that the first start finalizes, metadata.version first, without those of level 0.
 
     `levels` are those of the flags --feature, by name. `release` is the metadata.version of --release-version, None
-    without it. `is_dynamic` is True if the quorum's voters are dynamic (KIP-853). Raises ToolError with Kafka's text.
+    without it. `is_dynamic` is True if the quorum's voters are dynamic (KIP-853). Raises ToolError, with Kafka's text,
+    for an unknown feature or level, for a level whose dependency is not met, and for flags that contradict each other.
     """
     if METADATA_VERSION in levels and release is not None:
         raise ToolError("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
@@ -222,7 +226,8 @@ def format_command(arguments: Arguments) -> int:
 def chosen_voters(arguments: Arguments, config: BrokerConfig) -> VoterSet | None:
     """Returns the first voters of a dynamic quorum that the arguments name, None if they name none.
 
-    Raises ToolError or ConfigError with Kafka's text.
+    Raises ToolError, with Kafka's text, if the flags contradict the configuration, or if they name no voters and the
+    configuration needs some; raises ConfigError for a voter in another form than ID@HOST:PORT:DIRECTORY_ID.
     """
     is_named = arguments.has("standalone") or arguments.has("initial-controllers")
     if config.static_voters and is_named:
@@ -255,8 +260,8 @@ def _own_listener(config: BrokerConfig) -> ControllerListener:
 def _initial_voters(text: str, config: BrokerConfig) -> VoterSet:
     """Returns the voters that `text`, the value of --initial-controllers, lists.
 
-    Their addresses belong to the listener that is the first name in controller.listener.names. Raises ToolError or
-    ConfigError.
+    Their addresses belong to the listener that is the first name in controller.listener.names. Raises ToolError if the
+    list is empty or has a node id twice, and ConfigError for a voter in another form than ID@HOST:PORT:DIRECTORY_ID.
     """
     name = next(iter(config.controller_listener_names), DEFAULT_CONTROLLER_LISTENER.name)
     voters = [parse_voter(each, name) for each in text.split(",") if each]
@@ -383,7 +388,7 @@ _RUN = {
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the subcommand that the arguments name; returns the exit code."""
+    """Carries out the subcommand that the arguments name; returns the exit code, 1 if `info` finds a problem."""
     return _RUN[arguments.command](arguments)
 
 

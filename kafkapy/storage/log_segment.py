@@ -252,7 +252,8 @@ class LogSegment(SegmentState):
     def find_timestamp(self, timestamp: int, starting_offset: int) -> tuple[int, int, int, int] | None:
         """Finds the first batch at or after `starting_offset` with a record of `timestamp` (ms) or later.
 
-        Returns and raises the same as `find`: the batch's position, size, base offset and last offset, or None.
+        Returns the batch's position, size, base offset and last offset, or None if the segment has no such batch.
+        Raises OSError, and ApiError CORRUPT_MESSAGE for bytes that are no batch.
         """
         from_offset = max(self.time_index.lookup(timestamp)[1], starting_offset)
         position = self.offset_index.lookup(from_offset)[1]
@@ -294,9 +295,9 @@ class LogSegment(SegmentState):
 
     def _last_indexed_positions(self, count: int) -> list[int]:
         """Returns the positions of the last `count` batches in the offset index, ascending; fewer if there are fewer.
-        Raises OSError.
 
-        An index that is not open is neither opened nor checked.
+        If the index is not open, only its last entries are read from the file, and the index is not checked; the result
+        is then [] if the last position is not below the segment's size. Raises OSError.
         """
         index = self._offset_index
         if index is not None:
@@ -310,8 +311,9 @@ class LogSegment(SegmentState):
     def read_end(self, length: int) -> tuple[bytes, int]:
         """Returns at most the last `length` bytes, from the beginning of a batch on, and their position.
 
-        Reads once from the index and once from the log, and leaves both files open or closed, as they were. Returns no
-        bytes if the index has no entry for a batch in the last `length` bytes. Raises OSError.
+        A segment that is not longer than `length` is returned whole. For a longer one the offset index is searched for
+        the first batch that begins in the last `length` bytes; if it has none, no bytes are returned. Leaves the files
+        of index and log open or closed, as they were. Raises OSError.
         """
         position = 0
         if self.size > length:

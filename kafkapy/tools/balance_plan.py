@@ -40,9 +40,10 @@ class Rules(NamedTuple):
     """The rules of a plan.
 
     The load of each of `resources` is balanced to within `tolerance`, a fraction of the brokers' mean load; `leaders`
-    says whether preferred leaders are balanced too. `topics` may be changed (None: all). `kept` maps a topic to the
-    only brokers that it may use. `emptied` brokers get no replicas and lose theirs. At most `most_per_broker` replicas
-    are moved from and to a broker, and at most `most_per_topic` replicas of a topic.
+    says whether preferred leaders are balanced too. Only `topics` may be changed, None for all. `kept` maps a topic to
+    the only brokers that may have its replicas. All replicas are moved away from the brokers `emptied`. For each
+    broker, at most `most_per_broker` replicas are moved from it or to it; for each topic, at most `most_per_topic`.
+    With `rack_aware` no move lowers the number of racks of a partition, provided that every broker has a rack.
     """
 
     resources: tuple[str, ...] = ("disk",)

@@ -143,7 +143,10 @@ class ConsoleProducer:
 
 
 def run(arguments: Arguments, source: BinaryIO | None = None) -> int:
-    """Sends the lines of `source`, None for standard input; returns the exit code."""
+    """Sends the lines of `source`, None for standard input; returns the exit code.
+
+    It is 1 if a record was not delivered, but 0 under the name of Apache Kafka's script, which exits with 0 even then.
+    """
     check(arguments)
     reader: LineReader = load_reader(arguments["line-reader"])
     reader.configure(reader_properties(arguments))

@@ -129,9 +129,9 @@ def attributes_of(page: str) -> Iterator[Attribute]:
 
 
 def chosen(found: Iterable[Attribute], queries: list[Query], wanted: frozenset[str]) -> dict[str, str]:
-    """Returns the values of the attributes that the queries select, by `bean:attribute`; of all without a query.
+    """Returns the values of the attributes that the queries select, by `bean:attribute`.
 
-    Only attributes whose names are in `wanted` are returned, unless it is empty.
+    Without queries all attributes are selected. If `wanted` is not empty, attributes with other names are left out.
     """
     values: dict[str, str] = {}
     for each in found:
@@ -187,7 +187,10 @@ class Report:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the attributes, once or in intervals, until an interruption; returns the exit code."""
+    """Prints the attributes once, or repeatedly until an interruption; returns 0, the exit code.
+
+    Raises ToolError if no attribute matches the flags.
+    """
     queries = [Query(text) for text in arguments.values("object-name")]
     wanted = frozenset(filter(None, str(arguments["attributes"] or "").split(",")))
     layout = str(arguments["report-format"]).lower()
@@ -209,10 +212,10 @@ def run(arguments: Arguments) -> int:
 
 
 def _first_look(address: PageAddress, queries: list[Query], wanted: frozenset[str], *, waits: bool) -> dict[str, str]:
-    """Returns the values of the first reading.
+    """Returns the values of the first reading of the page.
 
-    With `waits`, reads again until each query has a value, unless a query has wildcards. Raises ToolError if a query
-    has none after _FIRST_LOOK_S seconds.
+    With `waits`, reads the page again until each query has a value, and raises ToolError if a query has none after
+    _FIRST_LOOK_S seconds. If any of the queries has wildcards, the page is read only once, also with `waits`.
     """
     end_s = time.monotonic() + _FIRST_LOOK_S
     while True:

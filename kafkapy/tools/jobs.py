@@ -129,7 +129,7 @@ def submit(words: Sequence[str]) -> int:
 def generate(arguments: Arguments) -> int:
     """Sends sample data to a topic until the wanted number of records was sent, or until Ctrl-C.
 
-    Returns the exit code.
+    Returns 0, the exit code.
     """
     make, topic, _ = sample_data.GENERATORS[arguments["data"]]
     properties = read_properties(arguments["producer.config"]) if arguments.has("producer.config") else {}

@@ -94,7 +94,8 @@ class LineReader:
     def read_records(self, stream: BinaryIO) -> Iterator[InputRecord]:
         """Yields the record of each line of a stream.
 
-        Raises ToolError for a line without a separator, unless ignore.error is set.
+        Raises ToolError for a line that lacks a separator. With ignore.error such a line is accepted: without the key's
+        separator, the key is null and the rest of the line is the value; without that of the headers, there are none.
         """
         while True:
             self._prompt()
@@ -108,7 +109,8 @@ class LineReader:
     def record(self, line: bytes) -> InputRecord:
         """Returns the record of a line, which is given without its line end.
 
-        Raises ToolError for a line without a separator, unless ignore.error is set.
+        Raises ToolError for a line that lacks a separator. With ignore.error such a line is accepted: without the key's
+        separator, the key is null and the rest of the line is the value; without that of the headers, there are none.
         """
         start = 0
         headers = self._part(self._parses_headers, line, start, self._headers_delimiter, "headers delimiter")

@@ -54,7 +54,7 @@ def components(path: str, directory: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def node_at(root: Node, names: tuple[str, ...]) -> Node | None:
-    """Returns the node of an absolute path, or None."""
+    """Returns the node of the absolute path `names`, or None if the tree has no such node."""
     node = root
     for name in names:
         if not isinstance(node, Mapping) or name not in node:

@@ -118,7 +118,7 @@ def _own_context(path: str) -> SSLContext:
     """Returns the TLS context of a client for the metrics listener of the broker whose configuration file is `path`.
 
     The broker's own certificate is trusted, and is the client's certificate if the listener asks for one. Raises
-    ToolError.
+    ToolError if the configuration is invalid or its key store cannot be used.
     """
     from kafkapy.config.broker_config import BrokerConfig
     from kafkapy.config.listener_ssl import listener_ssl_settings
@@ -205,7 +205,7 @@ class Printer:
             self._csv.writerow(("time", "metric", "labels", "value"))
 
     def print_page(self, series: list[Series], wall_s: float) -> None:
-        """Prints the series of a page that was read at `wall_s`."""
+        """Prints the series of a page that was read at `wall_s`, in seconds since 1970."""
         shown = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(wall_s))
         if self._rates and self._csv is None:
             print(f"-- {shown}")

@@ -16,7 +16,7 @@ _INDENT = "  "
 
 
 def help_page(tool: Tool, program: str, command: Command | None = None) -> str:
-    """Returns the text of `--help`: the tool's purpose, its flags and examples."""
+    """Returns the text of `--help` for the tool or for its subcommand `command`: purpose, flags and examples."""
     if tool.grammar is Grammar.JOPTSIMPLE:
         text = f"{tool.description}\n{option_table(tool.all_options)}"
     else:

@@ -162,7 +162,8 @@ def _driver_program(
 ) -> Program:
     """Returns the program that runs the file `job` with the interpreter `python` on this machine.
 
-    The job is then its own driver, or a client of Spark Connect.
+    Because spark-submit is not used, the job's own process is Spark's driver or, with the option --remote, a client
+    of a Spark Connect server.
     """
     changed = dict(environment)
     modules = [str(path) for path in _pyspark_of_distribution(submit, python)]

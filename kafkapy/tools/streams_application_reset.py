@@ -38,7 +38,7 @@ def check(arguments: Arguments) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Resets the application and returns the exit code: 1 if a topic of the command line does not exist."""
+    """Resets the application; returns the exit code: 1 if a topic of the command line does not exist, otherwise 0."""
     check(arguments)
     config = "command-config"
     if arguments.has("config-file"):

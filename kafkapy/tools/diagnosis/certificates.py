@@ -28,7 +28,7 @@ _METRICS = "METRICS"
 
 
 def check_certificates(config: BrokerConfig, now_s: float | None = None) -> Findings:
-    """Yields findings on the listeners with TLS, and on the metrics listener; nothing if none uses TLS or a password.
+    """Yields findings on the listeners with TLS, and on a metrics listener that other machines can read without TLS.
 
     `now_s` is the time to compare the certificates' dates with; by default the present one.
     """

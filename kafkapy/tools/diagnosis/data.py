@@ -62,8 +62,8 @@ def take_inventory(directories: Sequence[str]) -> Inventory:
 def _last_change_s(partition: Path) -> float:
     """Returns when a partition was last written to or created (seconds since 1970); 0.0 if that cannot be read.
 
-    The time of an empty segment counts only if all segments are empty: retention has then rolled the last segment and
-    removed the records.
+    An empty segment is ignored if another segment has records, because no write has created it. If all segments are
+    empty, retention has removed all records, and the time at which it created the last segment is used.
     """
     try:
         segments = [path.stat() for path in partition.glob("*.log")]

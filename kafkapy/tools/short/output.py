@@ -88,7 +88,8 @@ def table_lines(table: Table, *, is_aligned: bool, has_colours: bool) -> list[st
 def print_fields(fields: Mapping[str, Any], output: str | None = None) -> None:
     """Prints names and values, one pair per line.
 
-    The values are aligned in a column if standard output is a terminal or `output`, the value of -o, is "table".
+    The values are aligned in a column if standard output is a terminal or `output`, the value of -o, is "table";
+    otherwise a single space separates each name from its value.
     """
     width = max(map(len, fields), default=0) + 1 if output == "table" or is_terminal() else 0
     for name, value in fields.items():
@@ -106,7 +107,7 @@ def _padded(text: str, widths: Sequence[int], is_number: Sequence[bool], index: 
 
 
 def _plain(value: Any) -> Any:
-    """Returns the value itself if `value` is a Problem, otherwise `value`."""
+    """Returns the value that a Problem contains if `value` is a Problem; returns any other `value` as it is."""
     return value.value if isinstance(value, Problem) else value
 
 

@@ -106,10 +106,11 @@ class ConsumeBench(Workload):
                 raise reader.error
 
     def _sources(self) -> tuple[list[str], list[TopicPartition]]:
-        """Returns the topics to subscribe to, and the partitions to assign; if there are any, only these are read.
+        """Returns the topics to subscribe to, and the partitions to assign.
 
-        Names in `activeTopics` may have ranges. If some of them are partitions, all partitions of the other topics are
-        assigned, too. Raises ToolError if `activeTopics` is empty.
+        If the second list is not empty, the readers do not subscribe, but are assigned these partitions: those that
+        `activeTopics` names, and all partitions of the topics that it names. Names in `activeTopics` may have ranges.
+        Raises ToolError if `activeTopics` is empty.
         """
         spec = self.specification
         topics, places = partitions_of(spec.texts("activeTopics"))
