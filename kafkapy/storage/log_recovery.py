@@ -158,8 +158,8 @@ class LogLoader:
     def _finish_deletions(self, leftovers: Iterable[str]) -> None:
         """Removes `.deleted` and `.cleaned` files, and incomplete `.swap` files. Raises OSError.
 
-        A `.swap` at or above the base offset of a `.cleaned` is incomplete. It is removed first, and durably:
-        otherwise, if this start is interrupted, the next start would treat it as complete.
+        A `.swap` at or above the base offset of a `.cleaned` is incomplete. It is removed durably before any `.cleaned`
+        is removed: if this start were interrupted after that, nothing would show the next start that it is incomplete.
         """
         leftovers = list(leftovers)
         first_cleaned = min((base_of(name) for name in leftovers if name.endswith(CLEANED_SUFFIX)), default=None)
@@ -177,8 +177,9 @@ class LogLoader:
         """Replaces the segments that a complete `.log.swap` covers with that file, then renames its indexes. Raises
         OSError.
 
-        The `.log.swap` is renamed first: while it exists, all other files with its base offset are old. An index
-        `.swap` whose log already has its final name is renamed as well.
+        All `.log.swap` files are renamed before the index `.swap` files, so that an index with its final name is known
+        to be old while the `.log.swap` exists. An index `.swap` is also renamed if its `.log.swap` no longer exists,
+        because the last start was interrupted after renaming it.
         """
         filesystem = self.ports.filesystem
         for name in sorted(self.sizes):
@@ -297,9 +298,10 @@ class LogLoader:
     def _suspects(self) -> list[LogSegment]:
         """Returns the segments to recover, oldest first.
 
-        After an unclean stop, these are the segments from the one of the recovery point on, or from an earlier one
-        without usable indexes on, except empty ones. After a clean stop, they are the segments from the first one
-        without usable indexes on, or else only the active segment, which then ends with an incomplete batch.
+        After an unclean stop, recovery begins with the segment that contains the recovery point, or with the first
+        segment without usable indexes if that is earlier; empty segments are left out. After a clean stop, it begins
+        with the first segment without usable indexes. If there is none, the active segment ends with an incomplete
+        batch, and only this segment is recovered.
         """
         first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
         if self.is_clean:

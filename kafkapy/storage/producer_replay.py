@@ -122,7 +122,11 @@ def _runs(batches: Iterable[BatchSummary], recent: Mapping[int, ProducerEntry]) 
 
 
 def _is_complete(run: Sequence[BatchMetadata] | None) -> bool:
-    """Returns whether `run`, the last batches of a producer, contains all batches that the producer may retry."""
+    """Returns whether `run`, the last batches of a producer, contains all batches that the producer may retry.
+
+    It does if it has BATCHES_IN_FLIGHT batches or begins with the producer's first batch. None, which stands for a
+    producer of which no batch was found, gives False.
+    """
     return run is not None and (len(run) >= BATCHES_IN_FLIGHT or run[0].first_sequence == 0)
 
 

@@ -314,7 +314,7 @@ class ProducerStateManager(ProducersState):
             return
 
     def clear(self, map_end_offset: int) -> None:
-        """Removes all producers; the snapshot files remain."""
+        """Removes all producers, and sets the attribute `map_end_offset`; the snapshot files remain."""
         self.entries.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
@@ -341,7 +341,7 @@ class ProducerStateManager(ProducersState):
         """Removes producers that have appended nothing for `expiration_ms` and have no open transaction; returns their
         number.
 
-        Also forgets the sequence numbers that `begin_verification` recorded.
+        Also removes all sequence numbers that `begin_verification` has recorded, of whatever age.
         """
         self._unverified.clear()
         expired = [

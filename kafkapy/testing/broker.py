@@ -66,7 +66,10 @@ class Broker:
         return self._process is not None and self._process.poll() is None
 
     def start(self, timeout_s: float = START_TIMEOUT_S) -> Self:
-        """Starts the broker and returns when it serves clients. Raises BrokerFailed."""
+        """Starts the broker and returns when it serves clients.
+
+        Raises BrokerFailed if the broker is running already, ends by itself, or does not serve within `timeout_s`.
+        """
         if self.is_running:
             raise BrokerFailed("the broker is running already")
         # A file instead of a pipe: nothing reads it while the broker runs, and a full pipe would block the broker.
@@ -87,7 +90,10 @@ class Broker:
         return self
 
     def _read_port(self, process: subprocess.Popen[bytes], timeout_s: float) -> int:
-        """Returns the port that the broker prints. Raises BrokerFailed if the broker ends or prints no port."""
+        """Returns the port that the broker prints.
+
+        Raises BrokerFailed if the broker ends before, or has not printed a port within `timeout_s`.
+        """
         assert process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)

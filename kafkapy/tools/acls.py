@@ -111,9 +111,10 @@ def add_acls(admin: Admin, added: Permits) -> None:
 
 
 def remove_acls(admin: Admin, arguments: Arguments, removed: Permits) -> None:
-    """Deletes ACLs, for each resource pattern in `removed` after asking the user; --force answers the question.
+    """Deletes the ACLs in `removed`, and asks the user before it does so for each resource pattern.
 
-    A pattern with an empty list loses all its ACLs.
+    The ACLs of a pattern remain unless the user types "y"; with --force nothing is asked. A pattern with an empty list
+    loses all its ACLs.
     """
     for pattern, granted in removed.items():
         if granted:

@@ -108,7 +108,8 @@ class Execution:
     def run(self, rate: int | None) -> None:
         """Carries out the plan with at most `rate` bytes/s for each broker, and elects the preferred leaders.
 
-        After an interruption, such as KeyboardInterrupt, `cancel` ends the moves in progress.
+        If an exception such as KeyboardInterrupt ends the call, the moves in progress continue until the caller calls
+        `cancel`. Raises ToolError, and begins no move, if the cluster has reassignments in progress already.
         """
         if self._admin.list_partition_reassignments():
             raise ToolError(
@@ -189,7 +190,8 @@ class Execution:
         """Waits until each cancelled move has ended with its former replicas, or with the wanted ones if it was
         completed before.
 
-        A cancellation restores the set of replicas, but not always their order, which names the preferred leader.
+        A cancellation restores the set of replicas, but not always their order, which names the preferred leader; the
+        former order is then restored by a reassignment. Raises ToolError if the moves do not end in time.
         """
         deadline_s = time.monotonic() + _CANCELLATION_S
         while True:

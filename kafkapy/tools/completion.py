@@ -52,8 +52,9 @@ class _Place(NamedTuple):
 class _Subject(NamedTuple):
     """The content of a completion script.
 
-    `descriptions` has the purpose of each tool by its name, and `scripts` the tool of each of Apache Kafka's scripts.
-    `words` are the values that are offered for each kind of `Option.completes`.
+    `places` are the beginnings of command lines after which flags and words are offered. `descriptions` has the purpose
+    of each tool by its name, and `scripts` the tool of each of Apache Kafka's scripts. `words` are the values that are
+    offered for each kind of `Option.completes`.
     """
 
     tools: Sequence[Tool]

@@ -50,8 +50,8 @@ def print_names(arguments: Sequence[str]) -> int:
 def client_properties(words: Sequence[str]) -> dict[str, str]:
     """Returns the configuration of a client from the words of a command line and the default cluster.
 
-    bash divides `--flag=value` at the equals sign into three words. Raises ToolError if no brokers are named, or for a
-    profile that cannot be used.
+    A flag's value may be in `--flag=value`, in the next word, or after a word "=", because bash divides `--flag=value`
+    into three words. Raises ToolError if no brokers are named, or for a profile that cannot be used.
     """
     from kafkapy.config.properties import read_properties
 

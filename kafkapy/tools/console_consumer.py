@@ -60,7 +60,8 @@ def print_deprecated(arguments: Arguments, *names: tuple[str, str]) -> None:
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
     """Returns the consumer's configuration from the file, the properties and the flags that the user gave.
 
-    Raises UsageError or ToolError for settings that contradict each other.
+    Properties override the file, and flags override both. Raises UsageError or ToolError for settings that contradict
+    each other, such as two different groups.
     """
     print_deprecated(arguments, ("consumer-property", "command-property"), ("consumer.config", "command-config"))
     config = "consumer.config" if arguments.has("consumer.config") else "command-config"

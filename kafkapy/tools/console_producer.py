@@ -30,7 +30,11 @@ def merge(properties: dict[str, Any], key: str, arguments: Arguments, name: str)
 
 
 def producer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the producer's configuration from the file, the properties and the flags that the user gave."""
+    """Returns the producer's configuration from the file, the properties and the flags that the user gave.
+
+    Properties override the file, and flags override both. compression.type is always that of --compression-codec, whose
+    default is "none", as in Apache Kafka's tool.
+    """
     properties: dict[str, Any] = {}
     config = "producer.config" if arguments.has("producer.config") else "command-config"
     if arguments.has(config):

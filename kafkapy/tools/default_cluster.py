@@ -62,8 +62,8 @@ def fill_in(
 
     The function adds nothing if the tool does not connect to a cluster, or if the command line names a cluster or asks
     for help. Without `accepts_profile` it adds only the servers of a profile, not the profile as the client's
-    configuration file. It raises ToolError, whose message is one line, for servers and for a profile that cannot be
-    used.
+    configuration file. It raises ToolError for servers that are not a list of addresses, and for a profile that does
+    not exist, is damaged, or sets more than the servers although the tool has no flag for a configuration file.
     """
     by_name = {option.name: option for option in options}
     flag = next((by_name[name] for name in _SERVERS_FLAGS if name in by_name), None)
@@ -120,8 +120,9 @@ def _needs_no_default(found: Found) -> bool:
 def _servers_in_zookeeper(found: Found, config_flags: Sequence[str]) -> str:
     """Returns the addresses of the brokers that are registered in the ZooKeeper that --zookeeper names.
 
-    The file of the first flag of `config_flags` that was given says, by security.protocol, which listeners to use.
-    Raises ToolError.
+    Addresses of listeners with the client's security.protocol are returned. It is read from the configuration file of
+    the first of `config_flags` that was given, and is PLAINTEXT by default. Raises ToolError if ZooKeeper cannot be
+    reached, or if no broker with such a listener is registered.
     """
     from kafkapy.tools.zookeeper.brokers import servers_in_zookeeper  # seldom needed
 

@@ -81,11 +81,10 @@ class IndexDump:
             self._out_of_order.setdefault(path, []).append((timestamp, previous))
 
     def _check(self, path: str, layout: struct.Struct) -> None:
-        """Prints that an index is valid, if it passes the checks of Apache Kafka's broker; kafkapy's are stricter.
+        """Checks the index in the file `path`, whose entries have the format `layout`, and prints that it is valid.
 
-        `path` is the file, and `layout` the format of its entries.
-
-        Raises ToolError, with Kafka's text, for an invalid index.
+        The checks are those of Apache Kafka's broker, fewer than kafkapy's broker makes. Raises ToolError, with Kafka's
+        text, for an invalid index.
         """
         is_time_index = layout is _TIME_ENTRY
         kind = "time index" if is_time_index else "index"

@@ -45,10 +45,11 @@ def find_hanging(
 
 
 def _is_known(described: TransactionDescription | None, error: ApiError | None, each: OpenTransaction) -> bool:
-    """Returns whether the coordinator's transaction includes the partition of `each`, and will therefore be ended.
+    """Returns whether the coordinator's open transaction includes the partition of `each`.
 
-    `described` is the coordinator's description, or `error` its failure. Raises `error` unless it says that the
-    transactional id does not exist.
+    If it does, `each` does not hang, because the coordinator will end it there too. `described` is the coordinator's
+    description of the transactional id; `error` is the error that was returned instead, or None. Returns False for
+    TRANSACTIONAL_ID_NOT_FOUND, and raises any other error.
     """
     if error is not None:
         if error.error is Error.TRANSACTIONAL_ID_NOT_FOUND:

@@ -119,7 +119,7 @@ class Shell:
         }
 
     def run_line(self, line: str) -> None:
-        """Runs a line and remembers it. Raises Exit."""
+        """Runs the command in a line, and adds the line to the history. Raises Exit for the command `exit`."""
         text = line.rstrip()
         if text and not text.startswith(" ") and self.history[-1:] != [text]:
             self.history.append(text)
@@ -128,9 +128,9 @@ class Shell:
             self.run(words)
 
     def run(self, words: Sequence[str], accepted: Sequence[str] = tuple(COMMANDS)) -> None:
-        """Runs the command `words[0]` with the other words, or prints why it is refused. Raises Exit.
+        """Runs the command `words[0]` with the other words, or prints why it is refused.
 
-        `accepted` has the names of the commands that may be run.
+        `accepted` has the names of the commands that may be run. Raises Exit for the command `exit`.
         """
         name, rest = words[0], list(words[1:])
         try:

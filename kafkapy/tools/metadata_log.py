@@ -100,7 +100,7 @@ def _control(record: Any) -> Any:
 def fetch_history(admin: Admin) -> MetadataHistory:
     """Returns the committed history that the active controller has; `admin` is connected to controllers. Blocks.
 
-    Raises ApiError.
+    Raises ApiError if a request fails.
     """
     epoch = admin.describe_metadata_quorum().leader_epoch
     first = admin.fetch_metadata_log(0, epoch)

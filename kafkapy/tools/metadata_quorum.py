@@ -211,7 +211,10 @@ def _remove_controller(arguments: Arguments) -> None:
 
 
 def _directory_id(text: str) -> bytes:
-    """Returns the 16 bytes of a directory id, which `text` has in base64. Raises ToolError, with Kafka's text."""
+    """Returns the 16 bytes of the directory id that `text` has in base64.
+
+    Raises ToolError, with Kafka's text, if `text` is not base64 or has another number of bytes.
+    """
     try:
         if len(text) > 24:
             raise ValueError(f"Input string with prefix `{text[:24]}` is too long to be decoded as a base64 UUID")

@@ -25,9 +25,10 @@ class OptionParser:
         self._by_name = {name: option for option in self._options for name in (option.name, *option.aliases)}
 
     def parse(self, words: Sequence[str]) -> Arguments:
-        """Returns the arguments. Raises UsageError with joptsimple's text.
+        """Returns the arguments in `words`, the command line after the name of the tool.
 
-        Required flags may be missing when --help or --version is given.
+        Raises UsageError, with joptsimple's text, for unknown flags, for missing or invalid values, and for missing
+        required flags; these may be missing if --help or --version is given.
         """
         rest = list(reversed(words))
         found: dict[str, list[Any]] = {}

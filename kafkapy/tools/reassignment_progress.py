@@ -122,8 +122,10 @@ def _directory_line(replica: Replica, target: str, found: Directories) -> str:
 
 
 def ongoing_lines(ongoing: Mapping[TopicPartition, Reassignment]) -> list[str]:
-    """Returns the lines that `--list` prints: a title and a line for each reassignment in progress, or one if there is
-    none."""
+    """Returns the lines that `--list` prints: a title and a line for each reassignment in progress.
+
+    If there is none, returns a single line that says so.
+    """
     if not ongoing:
         return ["No partition reassignments found."]
     lines = ["Current partition reassignments:"]

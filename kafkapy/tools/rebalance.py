@@ -28,7 +28,10 @@ Directories = Mapping[int, Mapping[str, LogDirDescription]]
 
 
 def run(arguments: Arguments) -> int:
-    """Prints or executes a plan, or moves the active controller; returns 1 if a move failed or is impossible."""
+    """Prints or executes a plan, or moves the active controller; returns the exit code.
+
+    It is 1 if a move failed, or if a replica has to leave its broker and no other broker may have it; otherwise 0.
+    """
     if arguments.has("move-controller"):
         _check_controller_flags(arguments)
         properties = admin_properties(arguments)
@@ -102,9 +105,9 @@ def _broker_ids(text: str) -> list[int]:
 
 
 def check_rules(rules: Rules, brokers: Sequence[BrokerState], partitions: Sequence[PartitionLoad]) -> Rules:
-    """Returns the rules for this cluster: if all disks are empty, the number of replicas replaces the goal "disk".
+    """Returns `rules`, in which the number of replicas replaces the resource "disk" if all partitions are empty.
 
-    Raises ToolError for topics and brokers that the cluster does not have.
+    Raises ToolError for topics and brokers in the rules that the cluster does not have.
     """
     known = {each.partition.topic for each in partitions}
     named = {*(rules.topics or ()), *rules.kept}

@@ -27,8 +27,8 @@ _PAUSE_S = 1.0
 class ReplicaComparison:
     """Compares the replicas of partitions, batch by batch, from the given offsets on. Not thread-safe.
 
-    `offsets` has the offset at which the comparison of each partition begins. The attribute of this name has, later,
-    the offset up to which each partition was compared.
+    The argument `offsets` has the offset at which the comparison of each partition begins. The attribute `offsets` has
+    the offset up to which each partition has been compared, and advances with each call of `compare`.
     """
 
     def __init__(self, offsets: Mapping[TopicPartition, int]) -> None:

@@ -322,9 +322,10 @@ class StreamsGroups(GroupActions):
         raise UsageError("One of the reset scopes should be defined: --all-topics, --topic.")
 
     def _delete_internal_topics(self, group: str) -> None:
-        """Deletes the internal topics that the flags name, after a reset of the offsets; prints an error if that fails.
+        """Deletes the internal topics that the flags name; called after the group's offsets were reset.
 
-        The error is only printed, so that the new offsets remain.
+        An error is printed and not raised, because the offsets have already been committed: the reset has succeeded,
+        and the caller still prints its result.
         """
         topics = self._arguments.values("delete-internal-topic")
         if self._arguments.has("delete-all-internal-topics"):

@@ -21,7 +21,10 @@ class Throttle:
         self._owed_s = 0.0
 
     def after(self, count: int, monotonic_ms: int) -> None:
-        """Sleeps if sending `count` records in total until the time `monotonic_ms` was faster than the limit."""
+        """Sleeps for the time of one record if records were sent faster than the limit; sums up times below 2 ms first.
+
+        `count` is the number of records sent since the Throttle was created, and `monotonic_ms` the present time.
+        """
         if self._target < 0:
             return
         elapsed_s = (monotonic_ms - self._start_ms) / 1000

@@ -101,8 +101,9 @@ def _carry_out(tool: Tool, words: Sequence[str]) -> int:
 def _usage_text(tool: Tool, words: Sequence[str], error: UsageError) -> str:
     """Returns the text for a refused command line.
 
-    Apache Kafka's scripts print the table of all options after the error, so that the error scrolls off the screen.
-    Under our own name, a reference to `--help` follows the error.
+    Under the name of Apache Kafka's script, the table of all options follows the error, as there. Under our own name,
+    only a reference to `--help` follows, because the long table scrolls the error off the screen. Tools that use
+    argparse4j, or that have a `usage_line`, print the same text under both names.
     """
     if script_name() or tool.grammar is not Grammar.JOPTSIMPLE or tool.usage_line:
         return usage_error(tool, program_name(tool), str(error), command_of(tool, words))
@@ -117,7 +118,10 @@ def _fail(message: str, exit_code: int) -> int:
 
 
 def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
-    """Returns the subcommand (None for a tool without subcommands) and the arguments. Raises UsageError."""
+    """Returns the subcommand and the arguments; the subcommand is None for a tool without any, or before `--help`.
+
+    Raises UsageError for a command line that does not follow the tool's declaration.
+    """
     if tool.grammar is Grammar.JOPTSIMPLE:
         return None, OptionParser(tool.all_options, fill_in(tool.all_options)).parse(words)
     from kafkapy.tools.argument_parser import ArgumentParser  # most tools do not need argparse

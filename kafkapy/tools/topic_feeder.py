@@ -42,8 +42,8 @@ class TopicFeeder:
     ) -> None:
         """Creates a feeder that sends `samples` to `topic`.
 
-        `wait(seconds)` sleeps between groups of records, and may return early. `value_format` chooses how a sample
-        becomes the record's value.
+        `wait(seconds)` sleeps between groups of records, and may return early. `value_format` is one of VALUE_FORMATS:
+        "text" sends the sample's text as the record's value; "json" and "msgpack" serialize its members.
         """
         self._producer = producer
         self._topic = topic

@@ -27,10 +27,10 @@ _FENCED = (Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH)
 
 
 class Copier:
-    """Copies records in transactions, which also commit the consumer's positions. Any thread may call `stop`.
+    """Copies records in transactions, which also commit the consumer's positions.
 
-    A signal's handler may call it, too. It counts as remaining the records up to the ends that the partitions had when
-    they were assigned.
+    The records that remain are those up to the end that each partition had when it was assigned. Any thread, and a
+    signal's handler, may call `stop`.
     """
 
     def __init__(self, consumer: Consumer, producer: Producer, arguments: Arguments) -> None:

@@ -52,9 +52,10 @@ def _copies(config: BrokerConfig) -> Findings:
 
 
 def _copies_in_a_cluster(config: BrokerConfig) -> Findings:
-    """Yields findings on replication factors that are too small if the node's cluster has several brokers.
+    """Yields findings on replication factors that are too small for a cluster of several brokers.
 
-    This number is not known, because the configuration does not contain it.
+    Called for a node that does not form a cluster by itself. Its configuration does not contain the number of brokers,
+    so the findings do not apply if the cluster has only one.
     """
     if not config.is_broker:
         return

@@ -109,7 +109,7 @@ def check_groups(facts: GroupFacts) -> Findings:
 
 
 def _why_not_ready(subtopologies: tuple[Subtopology, ...], partition_counts: Mapping[str, int]) -> str:
-    """Returns why the coordinator cannot assign the tasks of a topology."""
+    """Returns why the coordinator cannot assign the tasks of a topology, as a clause for a message."""
     sources = sorted({topic for each in subtopologies for topic in each.source_topics})
     missing = [topic for topic in sources if topic not in partition_counts]
     if missing:

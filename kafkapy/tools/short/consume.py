@@ -79,7 +79,8 @@ def _contents(record: ConsumerRecord) -> Iterator[str]:
 class Ranges:
     """The ranges of offsets that are read, one for each partition. Not thread-safe.
 
-    If standard output is not a terminal, a progress bar shows how far they are read; `close` erases the bar.
+    If the records are not printed on a terminal, a progress bar on standard error shows how far the ranges are read;
+    `close` erases the bar.
     """
 
     def __init__(self, consumer: Consumer, ends: Mapping[TopicPartition, int]) -> None:

@@ -105,7 +105,7 @@ def offsets_of(
 
 
 def parse_partition_numbers(text: str) -> list[int]:
-    """Returns the numbers of a list such as `0,2-4`. Raises UsageError."""
+    """Returns the numbers of a list such as `0,2-4`, ascending. Raises UsageError for any other text."""
     numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")

@@ -50,7 +50,10 @@ Part = bytes | Field
 
 
 def parse_format(text: str) -> list[Part]:
-    """Returns the literal bytes and the fields of a format string, in their order. Raises UsageError."""
+    """Returns the literal bytes and the fields of a format string, in their order.
+
+    Raises UsageError for an unknown field, modifier or escape.
+    """
     parts: list[Part] = []
     literal = b""
     position = 0

@@ -54,8 +54,11 @@ class Specification:
         return [str(each) for each in found]
 
     def client_properties(self, *names: str) -> dict[str, Any]:
-        """Returns a client's configuration: bootstrapServers, overridden by commonClientConf and then the objects in
-        `names`."""
+        """Returns a client's configuration, with the addresses in the field bootstrapServers.
+
+        They are overridden by the JSON objects in the field commonClientConf and in the fields `names`; a later object
+        takes precedence.
+        """
         properties: dict[str, Any] = {"bootstrap.servers": self.text("bootstrapServers")}
         for name in ("commonClientConf", *names):
             properties |= {key: str(value) for key, value in self.map(name).items()}
