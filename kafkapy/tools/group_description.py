@@ -58,7 +58,8 @@ class GroupOffsets:
     ) -> list[PartitionRow]:
         """Returns the rows of the partitions: first of those that members read, then of those that no member reads.
 
-        Members with more partitions come first.
+        Members with more partitions come first. `offsets` has the committed offsets of the group, and `described` its
+        members.
         """
         rows: list[PartitionRow] = []
         members = sorted(

@@ -75,8 +75,8 @@ def find_brokers(proc: Path = PROC, user_id: int | None = None) -> Iterator[Brok
 def _matches(broker: BrokerProcess, arguments: Arguments) -> bool:
     """Returns whether the options select a broker (KIP-979).
 
-    --node-id selects by the broker's node.id. Without it, --process-role selects by the value of process.roles, which
-    must be equal. Without both every broker is selected.
+    --node-id selects by the broker's node.id. Without it, --process-role selects the brokers whose process.roles is the
+    same text, so that "broker" does not select "broker,controller". Without both every broker is selected.
     """
     node_id, role = arguments["node-id"], arguments["process-role"]
     if node_id is not None:
