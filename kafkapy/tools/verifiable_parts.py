@@ -52,10 +52,11 @@ def read_configuration(arguments: Arguments, deprecated: str) -> dict[str, Any]:
 
 
 def run_consumer(what: str, consumer: Closeable, stop: Callable[[], None], work: Callable[[], None]) -> None:
-    """Calls `work`, which reads with the consumer, between the events of the start and the end; closes the consumer.
+    """Calls `work`, which reads with the consumer, and closes the consumer when `work` has ended.
 
-    An error of Kafka in `work` ends it, and is logged with `what`, the consumer's name. A signal calls `stop`, which
-    must make `work` return; Termination is raised afterwards.
+    Prints the event startup_complete before, and shutdown_complete afterwards. A KafkapyError of `work` is not raised,
+    but logged with `what`, the consumer's name. A signal calls `stop`, which must make `work` return or raise
+    WakeupError; then Termination is raised at the end.
     """
     with stops_by(stop) as signals:
         print_event("startup_complete")

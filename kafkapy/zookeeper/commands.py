@@ -372,7 +372,7 @@ def _is_moving(image: MetadataImage, topic_partition: TopicPartition) -> bool:
 def _logged(what: str) -> OnDone:
     """Returns a callback for the outcome of a request, which logs the reason if the request was refused.
 
-    `what` is the object that was not changed then, for the message.
+    `what` names, for the log message, what the refused request should have changed, such as "partitions of orders".
     """
 
     def done(error: str | None) -> None:

@@ -62,10 +62,10 @@ class ConsumerOffsets:
         return int(data), Error.NONE
 
     def commit(self, group_id: str, partition: TopicPartition, offset: int, on_done: Callable[[Error], None]) -> None:
-        """Writes an offset, and the parent nodes that do not exist; calls `on_done` when the log has committed that.
+        """Writes an offset, and the parent nodes that do not exist; calls `on_done` with the outcome.
 
-        The error is NONE, UNKNOWN_SERVER_ERROR if the tree refuses the change, or COORDINATOR_NOT_AVAILABLE if the log
-        does.
+        The outcome is NONE when the log has committed the change, UNKNOWN_SERVER_ERROR if the tree refuses the change,
+        for example by an ACL, and COORDINATOR_NOT_AVAILABLE if the append to the log fails.
         """
         path = self._path(group_id, partition)
         transaction = self._server.begin()

@@ -19,7 +19,7 @@ LARGEST_TTL_MS = (1 << 40) - 1
 def ttl_owner(ttl_ms: int) -> int:
     """Returns the value of `Node.owner` for a node with the time to live `ttl_ms`.
 
-    Such a node is deleted when it has had neither a child nor a change for this time.
+    Such a node is deleted when its data have not been written for this time, and it has no children.
     """
     return _TTL_BITS | ttl_ms
 
@@ -27,7 +27,7 @@ def ttl_owner(ttl_ms: int) -> int:
 class Node(NamedTuple):
     """A znode without its name and children. Immutable: a change replaces the node.
 
-    owner    the session of an ephemeral node; or PERSISTENT, CONTAINER or `ttl_owner`
+    owner    the session of an ephemeral node; PERSISTENT, CONTAINER or, of a TTL node, the result of `ttl_owner`
     creates  the number of children that were ever created, which is the number of the next sequential child
     """
 

@@ -167,7 +167,10 @@ _MULTI_OPS = frozenset((Op.CREATE, Op.CREATE2, Op.CREATE_CONTAINER, Op.CREATE_TT
 
 
 def read_multi(reader: JuteReader) -> list[tuple[int, WriteRequest]]:
-    """Returns the operations of a multi with their codes. Raises ProtocolViolation."""
+    """Returns the operations of a multi with their codes.
+
+    Raises ProtocolViolation if the request cannot be decoded, or has an operation that a multi may not contain.
+    """
     operations = []
     while (op := _next_of_multi(reader)) is not None:
         if op not in _MULTI_OPS:
@@ -177,7 +180,10 @@ def read_multi(reader: JuteReader) -> list[tuple[int, WriteRequest]]:
 
 
 def read_multi_read(reader: JuteReader) -> list[tuple[int, ReadRequest]]:
-    """Returns the operations of a multiRead with their codes. Raises ProtocolViolation."""
+    """Returns the operations of a multiRead with their codes.
+
+    Raises ProtocolViolation if the request cannot be decoded, or has an operation that a multiRead may not contain.
+    """
     operations = []
     while (op := _next_of_multi(reader)) is not None:
         if op not in (Op.GET_DATA, Op.GET_CHILDREN):

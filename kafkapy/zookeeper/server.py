@@ -406,7 +406,8 @@ class ZooKeeperServer:
         """Appends the transaction's records to the log and applies the transaction to the tree.
 
         When the log has committed the records, the watch events are sent, then the reply that `add_reply` has added to
-        the slot, and finally `on_done` is called with the error or NONE.
+        the slot, and finally `on_done` is called with NONE. If the append fails, all connections are closed, and
+        `on_done` is called with the error.
         """
         slot = self.outbox.reserve(steps=2)
         failures: list[Error] = []

@@ -74,8 +74,8 @@ class ZooKeeperShard:
     def append(self, transaction: Transaction, on_committed: Callable[[Error], None]) -> CoordinatorResult[None]:
         """Returns the records of a transaction for the coordinator's runtime, which appends them and then replays them.
 
-        The replay applies the transaction to the tree. `on_committed` is called with an error or NONE when the records
-        are committed; at once with NONE if the transaction changes nothing.
+        The replay applies the transaction to the tree. `on_committed` is called with NONE when the records are
+        committed, or with an error if that fails; at once with NONE if the transaction changes nothing.
         """
         records = transaction_records(transaction)
         if not records:
@@ -85,9 +85,9 @@ class ZooKeeperShard:
         return CoordinatorResult(records, on_committed=on_committed)
 
     def drop_pending(self) -> bool:
-        """Returns whether the last transaction given to `append` was applied to the tree.
+        """Drops the last transaction given to `append` if it has not been applied to the tree; returns False then.
 
-        If its records could not be written, returns False, and the transaction will not be applied.
+        That is the case if its records could not be written. Otherwise returns True.
         """
         was_applied = self._pending is None
         self._pending = None

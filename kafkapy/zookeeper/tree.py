@@ -126,9 +126,10 @@ class Tree:
                 del self.ephemerals[session_id]
 
     def link(self) -> None:
-        """Computes each node's children, and the ephemeral and expendable nodes, from the nodes that were loaded.
+        """Computes each node's children, each session's ephemeral nodes, and `expendable` from the loaded nodes.
 
-        Must be called after the load, because a compacted log has nodes before their parents.
+        `expendable` has the paths of the containers and TTL nodes. Must be called after the load, because a compacted
+        log may have nodes before their parents.
         """
         self._children = {}
         self.ephemerals = {}

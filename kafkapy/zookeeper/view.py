@@ -43,7 +43,7 @@ class ViewNode(NamedTuple):
     """The content of a node of the view.
 
     value     the JSON object, a text, or None for a node without data
-    volatile  keys of the object that change only together with another key
+    volatile  keys of the object, such as a timestamp, whose change alone does not cause a write of the node
     is_acl    whether the object has ACLs, whose order does not count
     version   the data version of the znode; None if each change raises the version by 1
     owner     the session that owns the node, if Kafka's node is ephemeral
@@ -65,7 +65,7 @@ class ViewNode(NamedTuple):
     def is_shown_by(self, data: bytes | None) -> bool:
         """Returns whether `data`, the present data of the node in the tree, already shows this content.
 
-        The volatile keys, and the order of ACLs, are not compared.
+        The keys in `volatile`, such as a timestamp, and the order of ACLs are not compared.
         """
         if not isinstance(self.value, dict):
             return data == self.encode()

@@ -45,7 +45,7 @@ _ALL_MODES = WatchMode.ONE_SHOT | WatchMode.PERSISTENT | WatchMode.RECURSIVE
 
 
 class WatchKind(IntEnum):
-    """The kinds of watches in the requests checkWatches and removeWatches. The first two are one-shot watches."""
+    """The kinds of watches in the requests checkWatches and removeWatches. CHILDREN and DATA are one-shot watches."""
 
     CHILDREN = 1
     DATA = 2

@@ -119,8 +119,9 @@ def _create(transaction: Transaction, request: Create, session_id: int, identiti
 def _owner(request: Create, session_id: int) -> int:
     """Returns the value of `Node.owner` for a new node, according to the mode that the client requests.
 
-    It is the session's id, a value with the time to live, or a constant. Raises OperationError BAD_ARGUMENTS for a mode
-    that does not exist, or an invalid time to live.
+    It is the session's id for an ephemeral node, the result of `ttl_owner` for a TTL node, CONTAINER for a container,
+    and PERSISTENT for any other node. Raises OperationError BAD_ARGUMENTS for a mode that does not exist, or an invalid
+    time to live.
     """
     flags = request.flags
     if not 0 <= flags <= _TTL_SEQUENTIAL:

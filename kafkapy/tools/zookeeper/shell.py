@@ -107,7 +107,10 @@ class ZooKeeperShell:
             self.run(words)
 
     def run(self, words: list[str]) -> None:
-        """Runs one command, and prints its error. Raises Quit."""
+        """Runs one command and sets `exit_code`; prints the error if the command fails.
+
+        Raises Quit if the command is `quit`.
+        """
         self.exit_code = 0
         try:
             self._run(words)
@@ -276,8 +279,9 @@ def main(arguments: list[str]) -> int:
 def _separated(words: list[str]) -> list[str]:
     """Returns the command line with `--` before the first word that is neither a flag of this tool nor its value.
 
-    The words after it are a command of ZooKeeper's shell, with flags of its own. Apache Kafka's script passes its words
-    after `-server`, so the address may be the first word.
+    This word is the address or, if `-server` has named the address, the command of ZooKeeper's shell, which has flags
+    of its own. The address needs no `-server`, because Apache Kafka's script puts `-server` before the user's words.
+    Returns `words` unchanged if a flag is unknown, or if there is no such word.
     """
     options = {flag.lstrip("-"): option for option in TOOL.all_options for flag in option.flags}
     position = 0
