@@ -463,9 +463,9 @@ cdef class BatchFilter:
     def retains_old(self, int64_t offset, key, bint has_value, bint keeps_tombstones):
         """Returns whether the message of magic 0 or 1 at `offset` is retained.
 
-        `has_value` is False for a tombstone, and `keeps_tombstones` is set if the segment is younger than
-        `delete.retention.ms`. A message after the last offset in the map is retained. Another message without a key is
-        removed.
+        A message after the last offset in the map is retained. Up to that offset, a message is retained if it has a key
+        of which the map has no newer offset, unless it is a tombstone (`has_value` is False) and `keeps_tombstones` is
+        False. `keeps_tombstones` is set if the segment is younger than `delete.retention.ms`.
         """
         if offset > self.offsets.latest_offset:
             return True

@@ -1,4 +1,4 @@
-"""The quotas of a client: the sensors of the buckets to which its requests are charged."""
+"""The quotas of a client: the sensors that measure what its requests spend of each quota."""
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy

@@ -87,8 +87,9 @@ cdef class PartitionState:
     def may_expand_isr(self, ReplicaState replica not None):
         """Returns whether the leader may propose to the controller to add the replica to the ISR.
 
-        The replica's last fetch must have reached the high watermark and the start of the leader epoch, its broker must
-        be active and have the broker epoch of that fetch, and no other proposal may be in flight.
+        The replica's last fetch must have reached the high watermark and the start of the leader epoch. Its broker must
+        be neither fenced nor in a controlled shutdown, and have the broker epoch of that fetch. The replica must not be
+        in the ISR, and no other proposal may be in flight.
         """
         return self.may_enter_isr(replica, replica.log_end_offset, replica.broker_epoch)
 
@@ -167,7 +168,8 @@ cdef inline int64_t smaller_end(PartitionState partition, ReplicaState replica, 
 cdef inline uint64_t hash_of(const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil:
     """Returns a hash (FNV-1a) of the partition number and of `key`, the `length` bytes of the topic's name or id.
 
-    Only existing partitions are in the table, so that clients cannot force collisions.
+    The hash needs no secret: only existing partitions are in the table, so that a client cannot slow down searches by
+    requests for names with equal hashes.
     """
     cdef uint64_t value = 0xcbf29ce484222325u ^ <uint64_t> partition
     cdef Py_ssize_t index

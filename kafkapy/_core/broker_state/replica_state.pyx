@@ -2,7 +2,10 @@
 
 
 cdef class PeerState:
-    """The registration of another broker: its epoch, and if it is active. Written by the owner thread only."""
+    """The registration of another broker: its epoch, and `is_active`. Written by the owner thread only.
+
+    An active broker is neither fenced nor in a controlled shutdown.
+    """
 
     def __cinit__(self):
         self.epoch = NO_BROKER_EPOCH

@@ -112,7 +112,7 @@ cdef void assign_in_place(uint8_t *batch, int64_t size, int64_t base_offset, int
 
 
 cdef class BatchSummary:
-    """The header fields of one batch. Immutable except for the base offset, which `assign_offsets` sets."""
+    """The header fields of one batch. Only `assign_offsets` changes them: offsets, leader epoch and timestamps."""
 
     def __init__(self):
         raise TypeError("batch summaries come from validate_batches and scan_batches")
@@ -343,9 +343,9 @@ cdef object record_error(const RecordCheck *check, object topic_partition):
 def assign_offsets(buffer, list summaries, int64_t base_offset, int32_t leader_epoch, int64_t log_append_time_ms=-1):
     """Assigns offsets and epoch to the validated batches of a writable buffer, in place; returns the next offset.
 
-    If `log_append_time_ms` is not -1, also writes this timestamp, its type and the CRC. As in Kafka, a header is
-    corrected if its largest timestamp differs from the records' largest, or its timestamp type from the topic's. The
-    summaries are updated with the assigned offsets.
+    If `log_append_time_ms` is not -1, the timestamp type of each header becomes log append time, with this timestamp
+    as the largest. Otherwise the type becomes create time, and the largest timestamp that of the batch's records. The
+    CRC is computed again only if one of the two values differs from the header. The summaries get the same values.
     """
     cdef Py_buffer view
     cdef BatchSummary summary

@@ -1,6 +1,4 @@
-"""Record batches of magic 2 (KIP-98): a view of the header, the records, and the Python functions for building and
-checking.
-"""
+"""Record batches of magic 2 (KIP-98): a view of the header, the records, and functions that build and check them."""
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize

@@ -214,9 +214,9 @@ cdef class FetchedBatches:
         return AT_RECORD
 
     cdef void finish(self) noexcept nogil:
-        """Ends the reading of the fetched bytes: sets the position after the last byte and at least `until_offset`.
+        """Ends the reading of the fetched bytes, when a record at or after `until_offset` was found.
 
-        It is called when a record at `until_offset` or after it was found.
+        Moves `position` to the end of the bytes, and `next_offset` to `until_offset` unless it is higher already.
         """
         self.next_offset = max(self.next_offset, self.until_offset)
         self.position = self.view.len

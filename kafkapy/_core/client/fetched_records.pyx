@@ -354,6 +354,7 @@ cdef class FetchedRecords(FetchedBatches):
     cdef int fill_found(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
         """Adds the next record of the batch that contains the needle; skips the rest of the batch if there is none.
 
+        Returns AT_RECORD in both cases, or the status that says why the record cannot be added, such as NO_MORE_BYTES.
         Of skipped records only the lengths are decoded. The CRC of a batch without the needle is not checked, because
         that would take more time than the search.
         """

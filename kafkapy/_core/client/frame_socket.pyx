@@ -176,7 +176,8 @@ cdef class FrameSocket:
         """Raises the low-water mark, so that the kernel receives more before the next `receive`.
 
         The kernel acknowledges data at once while fewer bytes than the mark are unread, and otherwise only after a
-        read. A broker with a small send buffer, as Apache Kafka's is by default, would then stop after 256 KB.
+        read. With a low mark, a broker with a small send buffer, as Apache Kafka's is by default, would stop sending
+        after 256 KB, and wait for that read.
         """
         self.wait_for(AHEAD_BYTES)
 

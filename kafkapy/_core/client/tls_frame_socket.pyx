@@ -233,8 +233,8 @@ cdef class TlsFrameSocket(FrameSocket):
                 self.cipher = None
 
     cdef int wait_for(self, int low_water) except -1:
-        """Sets the low-water mark of the socket to `low_water`, minus the bytes of an incomplete TLS record.
+        """Sets the low-water mark of the socket to `low_water` minus the size of the largest TLS record, at least 1.
 
-        Such bytes may be in the buffer already.
+        Up to so many of the wanted bytes may already be in the buffer, as part of a TLS record that is incomplete.
         """
         return FrameSocket.wait_for(self, max(low_water - MOST_BUFFERED, 1))
