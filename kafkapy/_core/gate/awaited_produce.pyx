@@ -108,7 +108,10 @@ cdef void close_part(GateContext gate, AwaitedOffset *part, int16_t error) noexc
 
 
 cdef void send_complete(GateContext gate, ConnectionState *connection) noexcept nogil:
-    """Sends the complete answers of a connection in order, up to the first one that is not complete or has an error."""
+    """Sends the complete answers of a connection in order, up to the first one that is not complete or has an error.
+
+    An answer with an error is sent in phase 2 (`DataGate.complete_failed`), after Python has completed the answer.
+    """
     cdef AwaitedProduce *first
     cdef uint8_t *at
     while connection.first_deferred != NULL:

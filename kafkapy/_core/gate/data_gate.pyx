@@ -142,7 +142,7 @@ cdef class DataGate(GateContext):
         connection.native.gate_rights = <PyObject *> rights
 
     def rights_of(self, Connection connection not None):
-        """Returns the ClientRights of the connection, or None."""
+        """Returns the ClientRights that `set_rights` has stored for the connection; None before the first call."""
         return connection.gate_rights
 
     def limit(self, bint is_limiting, *, bint measures_time=False):
@@ -164,7 +164,7 @@ cdef class DataGate(GateContext):
         connection.native.gate_limits = <PyObject *> limits
 
     def limits_of(self, Connection connection not None):
-        """Returns the ClientLimits of the connection, or None."""
+        """Returns the ClientLimits that `set_limits` has stored for the connection; None before the first call."""
         return connection.gate_limits
 
     def topic_number(self, str topic):
@@ -246,8 +246,8 @@ cdef class DataGate(GateContext):
         Called in phase 2, since requests of the same wake-up may have appended after the fetch arrived. Returns
         (verdict, partitions, milliseconds, replica id). With WAITS these are the partitions that a consumer's fetch
         waits for, the longest time to wait (`max_wait_ms`), and the id of the follower that sent the fetch, or -1 for a
-        consumer. For a follower the list is empty, since its fetch may have thousands of partitions. The other verdicts
-        have the same meaning as in `serve_held`.
+        consumer. For a follower the list is empty, since its fetch may have thousands of partitions. With ANSWERED or
+        DECLINED, which have the same meaning as in `serve_held`, the last three elements are [], 0 and -1.
         """
         cdef int verdict = self.present(request, FETCH_BEFORE_HOLDING)
         cdef list awaited = []

@@ -339,8 +339,8 @@ cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) no
 
 
 cdef void watch_partitions(GateContext gate, int count, bint is_from_follower) noexcept nogil:
-    """Marks the first `count` partitions in `gate.reads` as watched, so that an append or a higher high watermark wakes
-    the fetch."""
+    """Marks the first `count` partitions in `gate.reads` as watched, so that a change wakes the held fetch: an append
+    for a follower's fetch, a higher high watermark for a consumer's."""
     cdef int index
     for index in range(count):
         watch_partition(<PartitionState> gate.reads[index].partition, is_from_follower)

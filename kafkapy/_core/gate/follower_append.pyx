@@ -93,8 +93,9 @@ cdef class FetchedBatches:
             PyBuffer_Release(&self.view)
 
     cdef int examine(self, int32_t leader_epoch) noexcept nogil:
-        """Sets the totals of the batches to append; returns EXAMINED, or another FOUND constant for the first fault.
+        """Sets the totals of the batches to append; returns EXAMINED, or the constant FOUND_ of the first fault.
 
+        The faults are FOUND_DAMAGE, FOUND_DISORDER (offsets that do not ascend) and FOUND_OLD_FORMAT (magic 0 or 1).
         The batches to append end before the first one that is incomplete or of an epoch above `leader_epoch`.
         """
         cdef const uint8_t *data = <const uint8_t *> self.view.buf
@@ -135,8 +136,10 @@ cdef class FetchedBatches:
         return EXAMINED
 
     def is_one_run(self, LogLimits limits not None):
-        """Returns whether the batches, which may be none, fit into one segment; if not, the Python path must append
-        them."""
+        """Returns whether the batches, which may be none, are all of magic 2 and fit into one segment.
+
+        If not, the Python path must append them.
+        """
         return (self.status == EXAMINED and self.size <= limits.segment_bytes
                 and (self.batch_count == 0 or self.next_offset - 1 - self.base_offset <= LARGEST_RELATIVE_OFFSET))
 

@@ -37,9 +37,10 @@ cdef void find_replica_state(FetchRequest *request, const FrameCursor *cursor) n
 
 cdef bint admits_follower(const FetchRequest *request, FetchedPartition *read, PartitionState partition,
                           const FetchPlace *place) noexcept nogil:
-    """Stores the state of the follower that fetches in `read`. Returns False if the gate declines the request.
+    """Stores the follower's state and its offsets in `read`. Returns False if the gate declines the request.
 
-    The reason is a follower that has to be refused, or may enter the ISR.
+    The gate declines the fetch of a broker that has no replica of the partition or sends an outdated broker epoch, and
+    of a follower that may now enter the ISR.
     """
     read.replica = partition.find_replica(request.replica_id)
     read.fetch_offset = place.fetch_offset

@@ -92,9 +92,10 @@ cdef bint examine_batch(GateContext gate, PartitionState partition, GatheredBatc
 
 
 cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept nogil:
-    """Returns whether the batch has no attribute except a codec.
+    """Returns whether the gate may store a batch with the header field `attributes` without compressing it again.
 
-    The request's version must permit the codec, and the topic must store it unchanged.
+    That is the case if the attributes have no flag other than the codec, the request's `version` permits the codec, and
+    the topic's `compression.type` is producer or this codec.
     """
     if (attributes & ~CODEC_MASK or attributes > LARGEST_CODEC
             or (attributes == CODEC_ZSTD and version < FIRST_PRODUCE_WITH_ZSTD)):
@@ -136,8 +137,8 @@ cdef bint has_room(PartitionState partition, LogState log, SegmentState segment,
 cdef bint is_open(PartitionState partition) noexcept nogil:
     """Returns whether the gate may append to the partition.
 
-    This broker must be the leader, the topic must be one that clients write to, the log must be online without an
-    error, and the topic's configuration must need no other work at an append.
+    This broker must be the leader, the topic must not be an internal topic, nor compacted, nor have timestamps of the
+    append, and the log must be online without a failed append that Python has not been notified of.
     """
     return (partition.is_for_clients and partition.is_leader and takes_plain_appends(partition.log.config)
             and partition.log.directory.is_online and partition.append_errno == 0)
@@ -181,8 +182,8 @@ cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cur
 cdef bint accepts_replicated(PartitionState partition, GatheredRequest *request) noexcept nogil:
     """Marks the request as one that writes to a partition with followers.
 
-    Returns whether the gate may append it to this partition: with acks=all the ISR must be large enough, and there must
-    be a timeout.
+    Returns whether the gate may append it to this partition. With acks=all that is the case if the ISR has enough
+    replicas for `min.insync.replicas` and the request's timeout is above 0; with other acks it always is.
     """
     request.is_replicated = True
     return request.acks != ALL_REPLICAS or (

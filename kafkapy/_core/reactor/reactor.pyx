@@ -90,9 +90,9 @@ def _print_callback_error(error):
 
 
 cdef class Reactor:
-    """Owns the epoll instance, all connections and the timing wheel. Used by one thread, except `post`, `stop` and
-    `idle_us`. Invariants: a connection in `connections` is open or waits in the queue of closed connections; every
-    queue has room for all connections."""
+    """Owns the epoll instance, all connections and the timing wheel. Used by one thread, except `post`, `stop`,
+    `idle_us` and `request_meters`. Invariants: a connection in `connections` is open or waits in the queue of closed
+    connections; every queue has room for all connections."""
 
     def __cinit__(self):
         self.native.epoll_fd = -1

@@ -212,9 +212,9 @@ cdef class Connection:
 
     @property
     def is_exempt(self):
-        """True if it is known that no quota limits the time of the request in process.
+        """True if the request in process is known to be exempt from the quota of request time (KIP-124).
 
-        The gate recognizes fetches of followers and Produce with acks=0; `note_follower_fetch` sets it, too.
+        Set by the gate for fetches of followers and for Produce with acks=0, and by `note_follower_fetch`.
         """
         return self.native.frame.is_exempt
 

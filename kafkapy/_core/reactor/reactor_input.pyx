@@ -1,4 +1,4 @@
-"""Phase 1 of a wake-up: socket -> slab -> frame -> gate, or the queue for Python. Leaf functions.
+"""Phase 1 of a wake-up: socket -> slab -> frame -> gate, or the queue for Python; without the interpreter lock.
 
 The frames of an outgoing connection are responses, which are queued for Python without asking the gate.
 

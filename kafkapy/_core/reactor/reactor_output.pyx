@@ -1,4 +1,4 @@
-"""Phase 3 of a wake-up: answers -> socket. Leaf functions.
+"""Phase 3 of a wake-up: answers -> socket. The functions run without the interpreter lock.
 
 Memory is sent by `send`, or by `sendmsg` up to 32 pieces at once; file ranges by `sendfile`, straight from the page
 cache. MSG_MORE delays a header before a file range, and TCP_CORK delays the bytes between ranges, so that a fetch
@@ -146,7 +146,11 @@ cdef ssize_t send_range(ReactorState *state, ConnectionState *connection) noexce
 
 
 cdef void drained(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Handles the end of the output: closes the connection if that was waiting for it, or allows the next request."""
+    """Continues a connection whose whole output has been sent.
+
+    Closes the connection if `connection_close` has waited for that; otherwise queues it to read its next request, if
+    bytes have arrived and no request is in process.
+    """
     if connection.corked:
         set_cork(connection, False)
     if connection.closing:

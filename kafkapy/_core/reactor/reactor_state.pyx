@@ -1,6 +1,6 @@
-"""The life of connections, requests and answers as C structs. Leaf functions: every function runs without the
-interpreter lock, on the reactor thread only. The module `reactor` describes the phases of a wake-up: 1 reads, 2 runs
-Python, 3 writes.
+"""The life of connections, requests and answers as C structs, on the reactor's thread without the interpreter lock.
+
+The module `reactor` describes the phases of a wake-up: 1 reads, 2 runs Python, 3 writes.
 
 A connection is closed once: its descriptor is closed and its buffers are released at once, and it stays in
 `closed_queue` until Python is notified. Its struct lives as long as the Connection object that owns it.
@@ -250,9 +250,10 @@ cdef void discard_output(ReactorState *state, ConnectionState *connection) noexc
 
 
 cdef void connection_close(ReactorState *state, ConnectionState *connection, int reason, int64_t detail) noexcept nogil:
-    """Closes the connection. Answers that wait are sent before, if the socket accepts them and the reason permits it.
+    """Closes the connection; `reason` is a CloseReason, and `detail` a number that belongs to it, such as an errno.
 
-    `reason` is a CloseReason, and `detail` a number that belongs to it, such as an errno.
+    The answers that wait are sent before, if the socket accepts bytes now and the reason is CLOSE_BY_PEER,
+    CLOSE_INVALID_SIZE, CLOSE_LOCAL or CLOSE_UNAUTHENTICATED; otherwise they are discarded.
     """
     if connection.closed:
         return

@@ -1,4 +1,4 @@
-"""TLS connections of the reactor. Leaf functions, on the reactor's thread.
+"""TLS connections of the reactor. The functions run on the reactor's thread, without the interpreter lock.
 
     socket -> session -> slab -> frames          phase 1, where a plaintext connection is read
     output -> plaintext -> session -> socket     phase 3, where a plaintext connection is written
@@ -87,8 +87,9 @@ cdef void tls_continue(ReactorState *state) noexcept nogil:
 cdef void stepped(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Continues a connection after a step of its TLS handshake, according to the result of the step.
 
-    Queues TLS's output to be sent. If the handshake needs more bytes, reads; if it has ended, opens or closes the
-    connection, or queues it so that `on_handshake` is called.
+    Queues TLS's output to be sent. If the handshake needs more bytes, reads. If the handshake of a client has ended and
+    the reactor has `on_handshake`, queues the connection so that Python is notified; otherwise opens the connection
+    after a success, and closes it after a failure.
     """
     cdef TlsSession *session = connection.tls
     cdef int status = session.status

@@ -175,7 +175,8 @@ cdef class TimingWheel:
     cdef int64_t scan_earliest(self) except -3:
         """Returns the earliest deadline in ms, or NONE_WAITING (-1).
 
-        Searches only the first used bucket of each level, because the buckets of a level are in order of time.
+        Of each level searches only the first bucket that has entries, in order of time: all deadlines in it are
+        earlier than those in later buckets of the level.
         """
         cdef int64_t tick = self.tick_ms, index, first, earliest = INT64_MAX
         cdef list buckets

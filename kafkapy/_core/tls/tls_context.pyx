@@ -201,9 +201,10 @@ cdef class TlsContext:
         return 0
 
     cdef object set_ciphers(self, ciphers, versions):
-        """Enables the cipher suites `ciphers`; returns those of the protocol versions `versions` that have one of them.
+        """Enables the cipher suites `ciphers`; returns the protocol versions in `versions` that can use one of them.
 
-        Raises TlsError for a cipher suite that is unknown or not supported.
+        Raises TlsError if a suite is unknown, if none of the suites of a version is supported, and if no suite belongs
+        to one of `versions`.
         """
         cdef bytes encoded
         newer, older = [], []

@@ -1,4 +1,4 @@
-"""TLS sessions: handshake, reading and writing with OpenSSL, over a BIO of our own. Leaf functions.
+"""TLS sessions: handshake, reading and writing with OpenSSL, over a BIO of our own, without the interpreter lock.
 
 OpenSSL reads ciphertext through the BIO straight from the socket into its own buffer, several records at once, and
 decrypts into the memory of the reactor. What it writes is gathered in memory, so that many records need one system
