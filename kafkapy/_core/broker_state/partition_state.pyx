@@ -88,8 +88,8 @@ cdef class PartitionState:
         """Returns whether the leader may propose to the controller to add the replica to the ISR.
 
         The replica's last fetch must have reached the high watermark and the start of the leader epoch. Its broker must
-        be neither fenced nor in a controlled shutdown, and have the broker epoch of that fetch. The replica must not be
-        in the ISR, and no other proposal may be in flight.
+        be neither fenced nor in a controlled shutdown, and have the broker epoch of that fetch, if the fetch had one.
+        The replica must not be in the ISR, and no other proposal may be in flight.
         """
         return self.may_enter_isr(replica, replica.log_end_offset, replica.broker_epoch)
 

@@ -214,7 +214,7 @@ cdef class Connection:
     def is_exempt(self):
         """True if the request in process is known to be exempt from the quota of request time (KIP-124).
 
-        Set by the gate for fetches of followers and for Produce with acks=0, and by `note_follower_fetch`.
+        The gate sets it for fetches of followers and for Produce with acks=0; `note_follower_fetch` sets it, too.
         """
         return self.native.frame.is_exempt
 
