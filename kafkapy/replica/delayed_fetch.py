@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from kafkapy.errors import Error
+from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.replica.delayed_operations import FetchOperation
 from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult, LogRead
 from kafkapy.replica.partition import NO_EPOCH, FindPartition, Partition
@@ -25,7 +25,7 @@ class DelayedFetch(FetchOperation):
 
     A, B  this broker no longer leads the partition
     C     this broker does not know the partition
-    D     the log directory of the partition went offline
+    D     the log directory of the partition went offline, or its log cannot be read
     E     the leader epoch of the request is fenced
     F     the fetch offset is no longer on the segment of the last readable offset (the log rolled, or was truncated)
     G     the bytes that became readable, over all partitions, reach the minimum
@@ -100,7 +100,10 @@ class DelayedFetch(FetchOperation):
             self._params.is_from_follower and found.is_follower_throttled(self._params.replica_id)
         ):
             return 0
-        end = found.log.offset_metadata(end_offset)
+        try:
+            end = found.log.offset_metadata(end_offset)
+        except (ApiError, StorageError):  # D; the error is in the response, for which the log is read again
+            return None
         if start.segment_base_offset < end.segment_base_offset:  # F
             return None
         return min(found.log.position_delta(start, end), asked.max_bytes)

@@ -48,7 +48,8 @@ def find_offset(
     Records at or above the limit of `isolation` are not found. Raises ApiError: NOT_LEADER_OR_FOLLOWER if `only_leader`
     and this broker does not lead; FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH if `current_leader_epoch` is neither -1
     nor the partition's epoch; OFFSET_NOT_AVAILABLE for a client (`from_client`) while a new leader's high watermark is
-    below the start of its epoch, because the former leader may have returned a higher offset. Raises OSError.
+    below the start of its epoch, because the former leader may have returned a higher offset; CORRUPT_MESSAGE if the
+    log is damaged. Raises StorageError if the log cannot be read.
     """
     partition.check_access(current_leader_epoch, only_leader=only_leader)
     log = partition.log
@@ -77,15 +78,19 @@ def find_offsets_before(
 
     This is version 0 of ListOffsets. The log end offset comes first if the timestamp is -1 (latest), or not before
     `wall_ms`, the present time. For a client, offsets above the high watermark are replaced by the high watermark.
-    Raises ApiError if this broker does not lead the partition, and OSError if a segment's file cannot be examined.
+    Raises ApiError if this broker does not lead the partition, and StorageError if a segment's file cannot be
+    examined.
     """
     partition.check_access(-1, only_leader=True)
     log = partition.log
     end_offset = log.high_watermark if from_client else log.log_end_offset
     starts: list[tuple[int, float]] = []
-    for segment in log.segments:
-        modified_ms = os.stat(segment.path(".log")).st_mtime * 1000
-        starts.append((max(segment.base_offset, log.log_start_offset), modified_ms))
+    try:
+        for segment in log.segments:
+            modified_ms = os.stat(segment.path(".log")).st_mtime * 1000
+            starts.append((max(segment.base_offset, log.log_start_offset), modified_ms))
+    except OSError as error:
+        log.report_failed_read(error)
     if log.segments.active.size:
         starts.append((log.log_end_offset, wall_ms))
     if timestamp == LATEST_TIMESTAMP:

@@ -368,7 +368,7 @@ class Partition(PartitionState):
         the data that were read, None if the follower's log diverges (KIP-595) and nothing was read.
 
         `min_one_message` permits a first batch that is larger than `max_bytes`. With `update_state`, records the
-        position of the follower. Raises ApiError if the read is refused.
+        position of the follower. Raises ApiError if the read is refused, and StorageError if the log cannot be read.
         """
         self.check_access(asked.current_leader_epoch, only_leader=params.only_leader)
         log = self.log

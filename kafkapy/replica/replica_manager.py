@@ -412,14 +412,9 @@ class ReplicaManager:
             )
         except ApiError as error:
             return FetchResult(error.error), None
-        except OSError as error:
-            self._read_failed(partition, error)
+        except StorageError as error:
+            logger.error("Fetch from %s failed: %s", asked.topic_partition, error)
             return FetchResult(Error.KAFKA_STORAGE_ERROR), None
-
-    def _read_failed(self, partition: Partition, error: OSError) -> None:
-        directory = partition.log.directory
-        logger.error("Error while reading %s in %s: %s", partition.topic_partition, directory.path, error)
-        self._log_manager.take_offline(directory.path, error)
 
     def fetch_offset(self, topic_partition: TopicPartition, find: Callable[[Partition], Found]) -> Found:
         """Returns `find(partition)`, where `find` searches the offset of a timestamp in the partition. Raises ApiError,
@@ -428,8 +423,8 @@ class ReplicaManager:
         partition = self.get_partition(topic_partition)
         try:
             return find(partition)
-        except OSError as error:
-            self._read_failed(partition, error)
+        except StorageError as error:
+            logger.error("The search for an offset of %s failed: %s", topic_partition, error)
             raise ApiError(Error.KAFKA_STORAGE_ERROR) from error
 
     def offset_for_leader_epoch(

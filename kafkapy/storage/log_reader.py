@@ -65,7 +65,7 @@ class LogReader(LogState):
 
         `max_offset` is the log end offset by default. With `min_one_message` the first batch is returned whole, even if
         it is larger than `max_bytes`; otherwise it is cut. Raises ApiError OFFSET_OUT_OF_RANGE if `offset` is outside
-        of the log, or StorageError.
+        of the log, ApiError CORRUPT_MESSAGE if the log is damaged, or StorageError.
         """
         end_offset = self.log_end_offset
         if offset > end_offset or offset < self.log_start_offset:
@@ -103,10 +103,16 @@ class LogReader(LogState):
             return FetchData(segment.file.slice(position, min(length, end - position)), metadata, length < first_size)
         return FetchData(b"", self.end_offset_metadata)
 
+    def report_failed_read(self, error: OSError) -> NoReturn:
+        """Takes the directory offline and raises StorageError, because the caller's own access to a file of the log has
+        failed with `error`."""
+        self._fail("read", error)
+
     def offset_metadata(self, offset: int) -> LogOffsetMetadata:
         """Returns the offset with the position of its batch or of the next batch.
 
-        The result has no position if the offset is above the log end offset.
+        The result has no position if the offset is above the log end offset. Raises ApiError CORRUPT_MESSAGE, or
+        StorageError.
         """
         if offset >= self.log_end_offset:
             return self.end_offset_metadata if offset == self.log_end_offset else LogOffsetMetadata(offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
@@ -197,6 +198,13 @@ def batch(*values, **fields):
     for value in values:
         builder.append(NOW_MS, None, value)
     return bytearray(builder.build())
+
+
+def break_reads(log):
+    """Makes every later read of the log's active segment fail, with EISDIR: its descriptor becomes a directory's."""
+    directory = os.open(log.path, os.O_RDONLY)
+    os.dup2(directory, log.segments.active.file.fd)
+    os.close(directory)
 
 
 def values_of(result):

@@ -9,7 +9,7 @@ import pytest
 from kafkapy.errors import ApiError, Error
 from kafkapy.replica.fetch import FetchParams, FetchPartition
 from kafkapy.types import TopicPartition, random_uuid
-from tests.harness.replica import NODE_ID, ReplicaHarness, batch, broker, partition_image, values_of
+from tests.harness.replica import NODE_ID, ReplicaHarness, batch, break_reads, broker, partition_image, values_of
 
 FOLLOWER_ID = 2
 
@@ -379,6 +379,49 @@ def test_a_failed_directory_takes_its_partitions_offline(tmp_path):
     assert errors_of(harness.append(b"a", number=0)) == [Error.KAFKA_STORAGE_ERROR]
     assert errors_of(harness.append(b"a", number=1)) == [Error.NONE]
     assert harness.failures == [lost]
+
+
+@pytest.fixture
+def two_disks(tmp_path):
+    """Two partitions in different log directories. The high watermark of partition 0 is below its two records, because
+    its follower has not fetched."""
+    made = ReplicaHarness(tmp_path, brokers=(NODE_ID, FOLLOWER_ID), directories=2)
+    made.put_topic("t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID)), partition_image()])
+    made.append(b"a")
+    made.append(b"b")
+    return made
+
+
+def fetch_both(harness, **params):
+    answers = []
+    asked = [FetchPartition("t", number, 0, 1 << 20) for number in range(2)]
+    harness.manager.fetch_messages(
+        FetchParams(**{"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **params}),
+        asked,
+        lambda results: answers.extend(found for _, found in results),
+    )
+    return answers
+
+
+def test_a_log_that_cannot_be_read_fails_its_partition_and_its_directory_only(two_disks):
+    two_disks.append(b"c", number=1)
+    log = two_disks.partition(number=0).log
+    log.high_watermark = 2
+    break_reads(log)
+    found = fetch_both(two_disks)
+    assert errors_of(found) == [Error.KAFKA_STORAGE_ERROR, Error.NONE]
+    assert values_of(found[1]) == [b"c"]
+    assert two_disks.failures == [log.directory.path]
+
+
+def test_a_log_that_cannot_be_read_ends_the_wait_of_a_fetch_and_not_the_append_that_tried_it(two_disks):
+    waiting = fetch_both(two_disks, max_wait_ms=1000, min_bytes=1000)
+    log = two_disks.partition(number=0).log
+    log.high_watermark = 1  # has to be looked up in the file
+    break_reads(log)
+    assert errors_of(two_disks.append(b"c", number=1)) == [Error.NONE]
+    assert errors_of(waiting) == [Error.KAFKA_STORAGE_ERROR, Error.NONE]
+    assert two_disks.failures == [log.directory.path]
 
 
 def test_high_watermarks_survive_a_restart(tmp_path):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.server.handlers.list_offsets import handle_list_offsets
 from tests.harness.handler import HandlerHarness
-from tests.harness.replica import NODE_ID, NOW_MS, partition_image
+from tests.harness.replica import NODE_ID, NOW_MS, break_reads, partition_image
 
 FOLLOWER_ID = 2
 LATEST, EARLIEST, NEWEST, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
@@ -72,6 +74,28 @@ def test_by_timestamp(harness):
     assert answer(harness, NOW_MS - 1) == (0, NOW_MS, 0, 0)
     assert answer(harness, NOW_MS) == (0, NOW_MS, 0, 0)
     assert answer(harness, NOW_MS + 1) == (0, -1, -1, -1)
+
+
+def test_a_log_that_cannot_be_read_fails_its_partition_only(tmp_path):
+    harness = HandlerHarness(tmp_path, directories=2)
+    harness.put_topic("t", [partition_image(), partition_image()])
+    for number in range(2):
+        harness.append(b"a", number=number)
+    log = harness.partition(number=0).log
+    break_reads(log)
+    found = ask(harness, NOW_MS, 11, partitions=(0, 1))
+    assert [each.error_code for each in found] == [Error.KAFKA_STORAGE_ERROR, 0]
+    assert harness.failures == [log.directory.path]
+
+
+def test_segments_without_files_fail_their_partition_only(tmp_path):
+    harness = HandlerHarness(tmp_path, directories=2)
+    harness.put_topic("t", [partition_image(), partition_image()])
+    log = harness.partition(number=0).log
+    os.unlink(log.segments.active.path(".log"))
+    found = ask(harness, LATEST, 0, partitions=(0, 1), max_num_offsets=1)
+    assert [each.error_code for each in found] == [Error.KAFKA_STORAGE_ERROR, 0]
+    assert harness.failures == [log.directory.path]
 
 
 def test_clients_do_not_see_what_is_not_replicated(tmp_path):
