@@ -86,10 +86,12 @@ class ShareHarness(HandlerHarness):
         """Returns the share partition, which is loaded if it was not; or the error."""
         return self.shares.find_or_load(GROUP, TopicIdPartition(self.topic.topic_id, "t", 0))
 
-    def share_fetch(self, member="a", *, wait_ms=0, max_records=500, is_wanted=True) -> list[Any]:
+    def share_fetch(self, member="a", *, wait_ms=0, min_bytes=1, max_records=500, is_wanted=True) -> list[Any]:
         """Fetches. Returns the list to which the results of the fetch are added."""
         found: list[Any] = []
-        fetch = ShareFetch(member, wait_ms, 1, 1 << 20, max_records, 500, False, lambda: is_wanted, found.extend)
+        fetch = ShareFetch(
+            member, wait_ms, min_bytes, 1 << 20, max_records, 500, False, lambda: is_wanted, found.extend
+        )
         self.shares.fetch(fetch, [self.share_partition()])
         return found
 

@@ -30,7 +30,7 @@ class BatchHeader(NamedTuple):
 def batch_headers(records: FileRange | bytes, end_offset: int) -> list[BatchHeader]:
     """Returns the headers of the complete batches in the records, up to the batch that contains `end_offset`.
 
-    Only the headers are read, in chunks, because batches may be large.
+    Only the headers are read, in chunks, because batches may be large. Raises OSError.
     """
     found: list[BatchHeader] = []
     position, chunk_at, chunk = 0, 0, b""

@@ -19,7 +19,8 @@ def initial_offset(partition: Partition, reset: str, wall_ms: int) -> int:
     """Returns the start offset for the policy `reset`: "latest", "earliest", or "by_duration:P...".
 
     With by_duration the group begins at the first record that is at most this ISO 8601 duration older than `wall_ms`,
-    or at the latest offset if there is none. Raises ApiError, for example if this broker does not lead the partition.
+    or at the latest offset if there is none. Raises ApiError, for example if this broker does not lead the partition,
+    and StorageError if the log cannot be read.
     """
     timestamp = LATEST_TIMESTAMP
     if reset.lower() == "earliest":

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 from kafkapy._core.bytes.segment_file import FileRange
-from kafkapy.errors import ApiError, Error
+from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.replica.delayed_operations import FetchOperation
 from kafkapy.replica.share.in_flight import Acquired
 from kafkapy.replica.share.persister import SharePartitionKey
 from kafkapy.replica.share.share_partition import SharePartition, ShareStatus
+
+logger = logging.getLogger("kafka.server.share.SharePartitionManager")
 
 
 class ShareResult(NamedTuple):
@@ -67,7 +70,7 @@ class DelayedShareFetch(FetchOperation):
                 continue
             try:
                 missing_bytes -= each.readable_bytes(missing_bytes)
-            except ApiError:
+            except (ApiError, StorageError):  # the records are read again, and the response has the error
                 return self.force_complete()
             if missing_bytes <= 0:
                 return self.force_complete()
@@ -102,6 +105,10 @@ def read_share_partitions(fetch: ShareFetch, partitions: Sequence[SharePartition
                 )
             except ApiError as error:
                 results.append(ShareResult(each.key, error.error))
+                continue
+            except StorageError as error:
+                logger.error("Share fetch from %s failed: %s", each.key, error)
+                results.append(ShareResult(each.key, Error.KAFKA_STORAGE_ERROR))
                 continue
             records_left -= sum(one.last - one.first + 1 for one in acquired)
             results.append(ShareResult(each.key, Error.NONE, records, acquired))

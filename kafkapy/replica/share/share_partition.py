@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
 from kafkapy._core.bytes.segment_file import FileRange
-from kafkapy.errors import ApiError, Error
+from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.fetch import FetchIsolation
@@ -159,6 +159,10 @@ class SharePartition:
         except ApiError as refusal:
             self._fail(refusal.error)
             return
+        except StorageError as failure:
+            logger.error("The start offset of share partition %s cannot be read: %s", self.key, failure)
+            self._fail(Error.KAFKA_STORAGE_ERROR)
+            return
         except ValueError:  # a state of records that this version does not know
             logger.exception("The stored state of share partition %s is invalid", self.key)
             self._fail(Error.UNKNOWN_SERVER_ERROR)
@@ -203,7 +207,7 @@ class SharePartition:
         """Returns about how many bytes could be acquired, at most `most`; 0 if there are none.
 
         Returns `most` if the log was truncated, so that a fetch is tried. Raises ApiError NOT_LEADER_OR_FOLLOWER if
-        this broker does not lead the partition.
+        this broker does not lead the partition, and StorageError if the log cannot be read.
         """
         self.partition.check_access(-1, only_leader=True)
         log = self.partition.log
@@ -228,7 +232,7 @@ class SharePartition:
         Acquires whole batches with about `max_records` records, or with `is_exact` no more than `max_records`, in
         ranges of about `batch_size` records. If the log has been truncated, nothing is acquired, and the window moves
         to the records that the log has. Raises ApiError NOT_LEADER_OR_FOLLOWER if this broker does not lead the
-        partition.
+        partition, and StorageError if the log cannot be read.
         """
         self.partition.check_access(-1, only_leader=True)
         log = self.partition.log
@@ -248,7 +252,10 @@ class SharePartition:
             # acquired before the group changed to read_committed.
             return b"", []
         records = log.read(fetch_offset, max_bytes, max_offset=end_offset, min_one_message=True).records
-        headers = batch_headers(records, max(window.end_offset, fetch_offset) + max_records - 1)
+        try:
+            headers = batch_headers(records, max(window.end_offset, fetch_offset) + max_records - 1)
+        except OSError as error:
+            log.report_failed_read(error)
         if not headers:
             return b"", []
         group_id, settings = self.key.group_id, self._ports.settings

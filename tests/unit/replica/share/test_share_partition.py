@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import pytest
 
 from kafkapy.errors import Error
+from kafkapy.replica.share import log_batches
 from kafkapy.replica.share.in_flight import AckBatch
 from kafkapy.replica.share.persister import PersistedState, SharePartitionKey, StateBatch
 from kafkapy.replica.share.share_partition import SharePartition, SharePorts
 from kafkapy.types import ZERO_UUID
 from tests.harness.cleaner import CleanerHarness
-from tests.harness.replica import NOW_MS
+from tests.harness.replica import NOW_MS, break_reads
 from tests.harness.shares import Coordinator, Settings, ShareHarness
 
 ACCEPT, RELEASE = 1, 2
@@ -63,6 +65,53 @@ def test_records_stay_acquired_when_the_group_changes_to_read_committed(harness:
     assert harness.acquire("b") == []
     assert harness.acknowledge("a", (0, 1, [ACCEPT])) is Error.NONE
     assert harness.share_partition().in_flight.start_offset == 2
+
+
+# -- a log that cannot be read
+
+
+def test_a_log_that_cannot_be_read_is_an_error_of_the_share_partition(harness: ShareHarness) -> None:
+    harness.append(b"a")
+    harness.share_partition()
+    break_reads(harness.log)
+    (found,) = harness.share_fetch()
+    assert found.error is Error.KAFKA_STORAGE_ERROR
+    assert harness.failures
+
+
+def test_headers_that_cannot_be_read_take_the_directory_offline(
+    harness: ShareHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness.append(b"a")
+    harness.share_partition()
+
+    def fail(*arguments: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(log_batches, "_read", fail)
+    (found,) = harness.share_fetch()
+    assert found.error is Error.KAFKA_STORAGE_ERROR
+    assert harness.failures
+
+
+def test_a_log_that_cannot_be_read_ends_the_wait_of_a_share_fetch(tmp_path: Path) -> None:
+    harness = ShareHarness(tmp_path, replicas=(1, 2), isr=(1, 2))
+    harness.append(b"a")
+    harness.append(b"b")
+    found = harness.share_fetch(wait_ms=1000, min_bytes=1000)
+    harness.log.high_watermark = 1  # has to be looked up in the file
+    break_reads(harness.log)
+    harness.manager.gate_appended(harness.partition())
+    assert [each.error for each in found] == [Error.NOT_LEADER_OR_FOLLOWER]
+    assert harness.failures
+
+
+def test_a_start_offset_that_cannot_be_read_fails_the_load(harness: ShareHarness) -> None:
+    harness.settings.reset = "by_duration:PT1H"
+    harness.append(b"a")
+    break_reads(harness.log)
+    assert harness.share_partition() is Error.KAFKA_STORAGE_ERROR
+    assert harness.failures
 
 
 # -- records that the log does not have
