@@ -446,7 +446,8 @@ class Broker(ClusterNode):
         self._foundation.run_on_reactor_or_here(self._begin_stop)
         self._foundation.log_cleaner.stop()
         parts.alter_log_dirs.stop()
-        self.reactor.post(parts.replica_manager.begin_controlled_shutdown)
+        if self.config.controlled_shutdown_enable:
+            self.reactor.post(parts.replica_manager.begin_controlled_shutdown)
         self._unless_failed(parts.link.lifecycle.give_up_leaderships)
         if self._metrics_server is not None:
             self._metrics_server.close()

@@ -95,7 +95,12 @@ class BrokerLifecycle:
 
     def give_up_leaderships(self) -> None:
         """Begins a controlled shutdown, and waits until it is in the metadata: the partitions lose their leader, but
-        clients still see the broker in the cluster."""
+        clients still see the broker in the cluster.
+
+        Does nothing if controlled.shutdown.enable is false; `end_session` then takes the leaderships.
+        """
+        if not self._config.controlled_shutdown_enable:
+            return
         self._loop.submit(lambda image: begin_controlled_shutdown(image, self._node_id, self._settings)).result()
 
     def end_session(self) -> None:
