@@ -41,7 +41,7 @@ class ProducerIdSource:
         """Returns False: batches are sent without lingering only at the end of a transaction, and there is none."""
         return False
 
-    def take_failure(self) -> ApiError | None:
+    def failure_of_batches(self) -> ApiError | None:
         """Returns the error with which all waiting batches fail, only once; None if there is no such error.
 
         It is the error of an InitProducerId request that is not retriable.

@@ -80,10 +80,10 @@ class Sender:
     def run(self, monotonic_ms: int) -> int:
         """Sends the batches that are due; returns the monotonic time (ms) at which the next batch is due."""
         has_identity = False
-        failure = self._identity.take_failure()
+        failure = self._identity.failure_of_batches()
         if failure is None and self._accumulator.active:
             has_identity = self._identity.run(monotonic_ms, bool(self.in_flight))
-            failure = self._identity.take_failure()
+            failure = self._identity.failure_of_batches()
         if failure is not None:
             self.fail_all(failure)
         if not self._accumulator.active:

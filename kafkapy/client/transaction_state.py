@@ -119,10 +119,10 @@ class TransactionState(ProducerIdSource):
 
     # Called by the sender
 
-    def take_failure(self) -> ApiError | None:
+    def failure_of_batches(self) -> ApiError | None:
         """Returns the error with which all waiting batches fail; None if the transaction has not failed.
 
-        Does not remove the error: `reset` does, after the transaction was aborted.
+        Returns the same error until `reset`, which is called after the transaction was aborted.
         """
         return self.failure
 
