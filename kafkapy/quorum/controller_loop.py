@@ -249,8 +249,12 @@ class ControllerLoop:
         self._fail_waiting()
 
     def _fail(self, error: BaseException) -> None:
-        """Calls `on_fault` with `error` and logs it, if it is the first failure; must be called before any operation
-        fails because of it."""
+        """Calls `on_fault` with `error` and logs it, if it is the first failure.
+
+        Must be called before any operation fails because of `error`. The thread that starts the node waits for such an
+        operation, the registration of the broker; when the operation has failed, that thread raises the exception that
+        `on_fault` was called with, since it says more than the KAFKA_STORAGE_ERROR of the operation.
+        """
         if self._failure is None:
             self._failure = error
             trace = None if isinstance(error, StorageError) else error  # A full disk is not a bug.
