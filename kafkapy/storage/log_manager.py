@@ -372,27 +372,6 @@ class LogManager:
             if log.topic_partition.topic == topic:
                 log.update_config(config)
 
-    def create_log(
-        self,
-        partition: TopicPartition,
-        topic_id: bytes,
-        topic_config: "TopicConfig",
-        directory_id: bytes | None = None,
-        *,
-        is_new: bool = True,
-    ) -> Log:
-        """Returns the log of a partition, which is created if it does not exist.
-
-        It is created in the log directory with the id `directory_id` or, if that is None or not online, in the one with
-        the fewest logs. With `is_new=False`, for a partition that may have had a log on this broker before, the log is
-        not created while a log directory is offline, because that directory may contain it. Raises StorageError if the
-        log cannot be created.
-        """
-        (found,) = self.create_logs([NewLog(partition, topic_id, topic_config, directory_id, is_new)])
-        if isinstance(found, StorageError):
-            raise found
-        return found
-
     def create_logs(self, wanted: Sequence[NewLog]) -> list[Log | StorageError]:
         """Returns the log of each partition, which is created if it does not exist, or the error of its creation.
 

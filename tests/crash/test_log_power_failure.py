@@ -13,6 +13,7 @@ from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.meta_properties import MetaProperties, write_meta_properties
 from kafkapy.types import TopicPartition, random_uuid
 from tests.harness.log import batch, values_of
+from tests.harness.log_manager import create_log
 from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 from tests.mock_clock import MockClock
 
@@ -48,7 +49,7 @@ class Broker:
     def live(self, seed):
         """Creates the partition, then appends, rolls, moves the log start offset, and stops cleanly."""
         chance = random.Random(seed)
-        log = self.manager.create_log(PARTITION, TOPIC_ID, self.topic_config)
+        log = create_log(self.manager, PARTITION, TOPIC_ID, self.topic_config)
         for _ in range(20):
             count = chance.randint(1, 20)
             value = bytes([chance.randrange(256)]) * chance.choice((10, 3000, 9000))
@@ -137,7 +138,7 @@ def test_torn_and_damaged_tails(tmp_path, seed):
     write_meta_properties(filesystem, str(tmp_path / "life"), MetaProperties("cluster", 1, random_uuid()))
     broker = Broker(tmp_path / "life", filesystem).start()
     broker.topic_config = TopicConfig(broker.config, {"segment.bytes": "1048576"})
-    log = broker.manager.create_log(PARTITION, TOPIC_ID, broker.topic_config)
+    log = create_log(broker.manager, PARTITION, TOPIC_ID, broker.topic_config)
     flushed = chance.randint(0, 20)
     flushed_size = 0
     for number in range(30):

@@ -21,6 +21,7 @@ from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import SystemClock, TopicPartition
+from tests.harness.log_manager import create_log
 
 NODE_ID = 2
 LEADER_ID = 1
@@ -139,7 +140,7 @@ class Follower:
         self.metadata.image = delta.to_image(before.offset + 1, 0)
         for number in range(partitions):
             config = TopicConfig(self.config, configs or {})
-            self.log_manager.create_log(TopicPartition(topic, number), topic_id, config)
+            create_log(self.log_manager, TopicPartition(topic, number), topic_id, config)
         self.call(lambda: self.manager.apply(delta, self.metadata.image))
 
     def log(self, topic: str, number: int = 0) -> Any:

@@ -1,8 +1,12 @@
 """A broker's log directories, and log managers that are started on them, one after the other."""
 
+from typing import Any
+
 from kafkapy.config import BrokerConfig, TopicConfig
+from kafkapy.errors import StorageError
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.future_logs import assigned_everywhere
+from kafkapy.storage.log import Log
 from kafkapy.storage.log_creation import NewLog
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.meta_properties import MetaProperties, write_meta_properties
@@ -10,6 +14,17 @@ from kafkapy.types import TopicPartition, random_uuid
 from tests.mock_clock import MockClock
 
 TOPIC_ID = random_uuid()
+
+
+def create_log(
+    manager: LogManager, partition: TopicPartition, topic_id: bytes, topic_config: TopicConfig, **keywords: Any
+) -> Log:
+    """Returns the log of a partition, which is created if it does not exist. `keywords` are further fields of NewLog.
+    Raises StorageError."""
+    (found,) = manager.create_logs([NewLog(partition, topic_id, topic_config, **keywords)])
+    if isinstance(found, StorageError):
+        raise found
+    return found
 
 
 class ManagerHarness:
@@ -62,4 +77,4 @@ class ManagerHarness:
         return NewLog(TopicPartition(topic, partition), TOPIC_ID, self.topic_config(), **keywords)
 
     def create(self, manager, topic="t", partition=0, **keywords):
-        return manager.create_log(TopicPartition(topic, partition), TOPIC_ID, self.topic_config(), **keywords)
+        return create_log(manager, TopicPartition(topic, partition), TOPIC_ID, self.topic_config(), **keywords)

@@ -18,6 +18,7 @@ from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import TopicPartition
+from tests.harness.log_manager import create_log
 from tests.mock_clock import MockClock
 from tests.mock_scheduler import MockScheduler
 
@@ -140,7 +141,7 @@ class ReplicaHarness:
         for number, partition in topic.partitions.items():
             if NODE_ID in partition.replicas:
                 config = TopicConfig(self.config, self.metadata.image.config(TOPIC_RESOURCE, name))
-                self.log_manager.create_log(TopicPartition(name, number), topic_id, config)
+                create_log(self.log_manager, TopicPartition(name, number), topic_id, config)
         self.manager.apply(delta, self.metadata.image)
         return topic
 
