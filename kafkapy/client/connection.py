@@ -20,6 +20,7 @@ from kafkapy.client.cluster import Node
 from kafkapy.client.errors import AuthenticationError
 from kafkapy.client.throttling import ClientThrottling
 from kafkapy.errors import ApiError, Error, ProtocolViolation
+from kafkapy.host_names import host_addresses
 from kafkapy.protocol.api import ApiKey, request_header_version, response_class, response_header_version
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
@@ -81,7 +82,7 @@ def open_socket(node: Node, buffers: tuple[int, int]) -> socket.socket:
     name cannot be resolved or the connection is refused at once.
     """
     failure: OSError | None = None
-    for family, kind, protocol, _, address in socket.getaddrinfo(node.host, node.port, type=socket.SOCK_STREAM):
+    for family, kind, protocol, _, address in host_addresses(node.host, node.port):
         opened = socket.socket(family, kind, protocol)
         opened.setblocking(False)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from kafkapy.errors import ConfigError
+from kafkapy.host_names import host_addresses
 from kafkapy.security.gssapi_library import GssError, InitiatorCredential
 from kafkapy.security.sasl.gssapi_client import GssapiClient
 
@@ -73,7 +74,7 @@ def host_name(host: str) -> str:
     try:
         address = ip_address(host)
         name = socket.gethostbyaddr(host)[0]
-        found = {ip_address(each[4][0]) for each in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
+        found = {ip_address(each[4][0]) for each in host_addresses(name)}
     except (ValueError, OSError):
         return host
     return name if address in found else host

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from kafkapy.client.cluster import Node
 from kafkapy.errors import ConfigError
+from kafkapy.host_names import host_addresses
 from kafkapy.named_tuple import NamedTuple
 
 _PORTS = {"socks5": 1080, "socks5h": 1080, "http": 80}
@@ -133,7 +134,7 @@ class ProxyHandshake:
         """Returns the broker's IP address or name as SOCKS5 represents it: a type, and then the address."""
         host = self._broker.host
         if self._proxy.scheme == "socks5":
-            found = socket.getaddrinfo(host, self._broker.port, type=socket.SOCK_STREAM)
+            found = host_addresses(host, self._broker.port)
             host = str(found[0][4][0])
         try:
             address = ipaddress.ip_address(host)

@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 
+from kafkapy.host_names import host_addresses
 from kafkapy.http.connection import FIRST_HEAD_S, MOST_HEAD_BYTES, REQUEST_BODY_S, connection_class
 from kafkapy.named_tuple import NamedTuple
 
@@ -135,7 +136,7 @@ def listen(host: str, port: int) -> socket.socket:
     Raises OSError, whose text contains host and port, if this fails.
     """
     try:
-        family, _, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, _, _, _, target = host_addresses(host, port)[0]
         # asyncio sets TCP_NODELAY only for sockets with this protocol; without it each response would take 40 ms.
         bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
@@ -155,7 +156,7 @@ def is_loopback(host: str) -> bool:
     """Returns True if all addresses of the host name belong to the loopback interface, and False if the name is
     unknown."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        found = host_addresses(host)
     except OSError:
         return False
     return all(str(entry[4][0]).startswith("127.") or entry[4][0] == "::1" for entry in found)

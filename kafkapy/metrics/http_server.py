@@ -22,6 +22,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from kafkapy.host_names import host_addresses
+
 if TYPE_CHECKING:
     from ssl import SSLContext
 
@@ -127,7 +129,7 @@ def bind(address: str) -> socket.socket:
     that is not possible."""
     host, port = parse_address(address)
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = host_addresses(host, port)
         family, target = min(((entry[0], entry[4]) for entry in found), key=lambda entry: entry[0])
         bound = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:

@@ -12,6 +12,7 @@ from kafkapy._core.reactor.reactor import Reactor, Watch
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.config.listener_security import uses_sasl
+from kafkapy.host_names import host_addresses
 from kafkapy.network.connection_quotas import ConnectionQuotas
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
     whose message names the listener."""
     try:
         if listener.host:
-            found = socket.getaddrinfo(listener.host, listener.port, type=socket.SOCK_STREAM)
+            found = host_addresses(listener.host, listener.port)
             # IPv4 comes first, as in the JVM, where "localhost" is 127.0.0.1.
             family, address = min(((entry[0], entry[4]) for entry in found), key=lambda entry: entry[0])
         else:

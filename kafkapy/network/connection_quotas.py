@@ -7,12 +7,12 @@ connection of a client beyond `max.connections.per.ip` is closed at once, and th
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.config import BrokerConfig
 from kafkapy.errors import ConfigError
+from kafkapy.host_names import host_addresses
 from kafkapy.metrics.duration_window import DurationWindow
 from kafkapy.network.token_bucket import TokenBucket
 
@@ -32,7 +32,7 @@ def parse_address_limits(text: str) -> dict[str, int]:
         if not colon or not host or not limit.isdigit():
             raise ConfigError(f"Invalid value {text} for configuration {OVERRIDES_KEY}: {element} is not host:limit")
         try:
-            found = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
+            found = host_addresses(host.strip("[]"))
         except OSError as error:
             raise ConfigError(f"Invalid value {text} for configuration {OVERRIDES_KEY}: {host}: {error}") from error
         for *_, address in found:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kafkapy._core.reactor.reactor import OutgoingConnection, Reactor, Request
 from kafkapy._core.tls.tls_context import TlsContext
+from kafkapy.host_names import host_addresses
 
 # The opened connection, or the error with which it could not be opened.
 OnOpened = Callable[[OutgoingConnection | OSError], None]
@@ -95,7 +96,7 @@ def resolve(host: str, port: int, flags: int = 0) -> list[Any] | OSError:
     `flags` are the flags of `socket.getaddrinfo`.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+        found = host_addresses(host, port, flags)
     except OSError as error:
         return error
     return sorted(((entry[0], entry[4]) for entry in found), key=lambda entry: entry[0])

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import socket
 from collections.abc import Callable, Mapping
 from math import isnan
 from typing import TYPE_CHECKING
 
+from kafkapy.host_names import host_addresses
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataImage, QuotaEntity
 
@@ -146,7 +146,7 @@ def _addresses(name: str) -> list[str]:
         return [str(ipaddress.ip_address(name))]
     except ValueError:
         try:
-            return sorted({str(found[4][0]) for found in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
-        except (OSError, UnicodeError) as error:
+            return sorted({str(found[4][0]) for found in host_addresses(name)})
+        except OSError as error:
             logger.error("The ip quota of %s is ignored: %s", name, error)
             return []

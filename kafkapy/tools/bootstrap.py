@@ -112,7 +112,7 @@ def _failure(server: str) -> str | None:
         raise ToolError(f"Invalid url in bootstrap.servers: {server} (expected HOST:PORT)")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_TIMEOUT_S).close()
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):
         return "the name cannot be resolved"
     except OSError as error:
         return error.strerror or str(error)

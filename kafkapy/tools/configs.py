@@ -3,12 +3,12 @@ the quotas and SCRAM credentials of users, clients and addresses."""
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Sequence
 
 from kafkapy.client.admin import Admin
 from kafkapy.config.keys.group import ROWS as GROUP_KEYS
 from kafkapy.config.table import TOPIC_ROWS
+from kafkapy.host_names import host_addresses
 from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, JSON, ZOOKEEPER, admin_properties
 from kafkapy.tools.config_alteration import alter
 from kafkapy.tools.config_description import describe
@@ -126,7 +126,7 @@ def _is_integer(text: str) -> bool:
 
 def _is_address(text: str) -> bool:
     try:
-        socket.getaddrinfo(text, None)
+        host_addresses(text)
     except OSError:
         return False
     return True

@@ -200,7 +200,7 @@ def require_connect_server(remote: str) -> None:
     place = (address.hostname or "", address.port or _CONNECT_PORT)
     try:
         socket.create_connection(place, _CONNECT_TIMEOUT_S).close()
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise ToolError(
             f"--remote {remote}: {error}; start a server there with start-connect-server.sh of a Spark distribution"
         ) from error

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from kafkapy._core.reactor.reactor import OutgoingConnection, Reactor, Request, Watch
 from kafkapy._core.tls.tls_context import TlsContext
+from kafkapy.host_names import host_addresses
 from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.security.tls.certificate import subject_text
@@ -93,7 +94,7 @@ class Listener:
 
     def _bind(self) -> socket.socket:
         try:
-            found = socket.getaddrinfo(self._host, self.port, type=socket.SOCK_STREAM)
+            found = host_addresses(self._host, self.port)
             family, address = min(((entry[0], entry[4]) for entry in found), key=lambda entry: entry[0])
             bound = socket.socket(family, socket.SOCK_STREAM)
             try:

@@ -8,12 +8,12 @@ Permissions: DescribeConfigs or AlterConfigs on the cluster.
 from __future__ import annotations
 
 import ipaddress
-import socket
 from collections.abc import Mapping
 
 from kafkapy.controller.client_quotas import CLIENT_ID, ENTITY_TYPES, IP, USER, QuotaAlteration, alter_client_quotas
 from kafkapy.controller.result import ErrorMessage
 from kafkapy.errors import ApiError, Error
+from kafkapy.host_names import host_addresses
 from kafkapy.metadata.image import QuotaEntity
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
@@ -153,8 +153,8 @@ def _is_resolvable(host: str) -> bool:
         ipaddress.ip_address(host)
     except ValueError:
         try:
-            socket.getaddrinfo(host, None)
-        except (OSError, UnicodeError):
+            host_addresses(host)
+        except OSError:
             return False
     return True
 

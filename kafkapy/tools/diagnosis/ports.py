@@ -7,6 +7,7 @@ import socket
 
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
+from kafkapy.host_names import host_addresses
 from kafkapy.tools.diagnosis.finding import GOOD, NOTE, PROBLEM, WARNING, Finding, Findings
 
 SUBJECT = "ports"
@@ -24,7 +25,7 @@ def check_ports(config: BrokerConfig, *, is_running: bool) -> Findings:
     for listener in config.declared_advertised_listeners:
         host = listener.host or socket.getfqdn()
         try:
-            socket.getaddrinfo(host, listener.port, type=socket.SOCK_STREAM)
+            host_addresses(host, listener.port)
         except OSError:
             text = f"clients connect to {host}, a name that cannot be resolved on this machine"
             yield Finding(WARNING, SUBJECT, text, "set advertised.listeners to a name that clients can resolve")
@@ -40,9 +41,7 @@ def _port(listener: Listener, is_running: bool) -> Findings:
             )
         return
     try:
-        addresses = socket.getaddrinfo(
-            listener.host or None, listener.port, 0, socket.SOCK_STREAM, 0, socket.AI_PASSIVE
-        )
+        addresses = host_addresses(listener.host or None, listener.port, socket.AI_PASSIVE)
     except OSError:
         yield Finding(PROBLEM, SUBJECT, f"the name of {listener} cannot be resolved")
         return

@@ -67,7 +67,7 @@ class ConnectionStress(Workload):
                     with Admin(self.specification.client_properties()) as admin:
                         admin.describe_cluster()
                 failed = 0
-            except (KafkapyError, OSError):
+            except (KafkapyError, OSError, UnicodeError):
                 failed = 1
             number += 1
             with self._lock:

@@ -206,7 +206,7 @@ class Connection:
                 connection = socket.create_connection((host, port), self._timeout_ms / 1000)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._open_session(connection)
-            except (OSError, ProtocolViolation) as error:
+            except (OSError, UnicodeError, ProtocolViolation) as error:
                 failures.append(f"{host}:{port}: {getattr(error, 'strerror', None) or error}")
                 continue
             return None

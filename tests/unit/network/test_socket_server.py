@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 import resource
 import socket
 import struct
@@ -103,9 +104,10 @@ def test_a_port_in_use_is_named(serve: Callable[..., RunningServer]) -> None:
         RunningServer([PLAINTEXT, EXTERNAL._replace(port=port)])
 
 
-def test_a_host_that_does_not_exist_is_named() -> None:
-    with pytest.raises(OSError, match=r"failed to bind to PLAINTEXT://no-such-host\.invalid:0"):
-        RunningServer([PLAINTEXT._replace(host="no-such-host.invalid")])
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b"])
+def test_a_host_that_does_not_exist_is_named(host: str) -> None:
+    with pytest.raises(OSError, match=rf"failed to bind to PLAINTEXT://{re.escape(host)}:0"):
+        RunningServer([PLAINTEXT._replace(host=host)])
 
 
 def test_the_connection_beyond_max_connections_waits_for_a_place(serve: Callable[..., RunningServer]) -> None:
