@@ -258,14 +258,14 @@ class DelayService(RelayService):
                 continue
             found = unpack(self._pending.content(entry))
             if relay.is_single:
-                self._refusals.tries((partition, found.state_key))
+                self._refusals.tries((partition, found.state_key, found.due_ms))
             self._send_due(relay, partition, found, batch)
             if found.is_replaceable:
                 self._pending.forget_key(partition, found.state_key)
             self._pending.release(entry)
 
     def _send_due(self, relay: Relay, partition: int, found: DelayedRecord, batch: Batch) -> None:
-        error = self._refusals.error_of((partition, found.state_key))
+        error = self._refusals.error_of((partition, found.state_key, found.due_ms))
         if error is None:
             try:
                 self._check_target(relay, found.target)

@@ -18,10 +18,12 @@ class Refusals:
     def __init__(self) -> None:
         self._tried: Hashable = None
         self._errors: dict[Hashable, Exception] = {}
+        self._used: list[Hashable] = []  # the records of the present transaction whose errors the service has
 
     def begin(self) -> None:
         """Forgets the record that `tries` has stored for the last transaction; called when a transaction begins."""
         self._tried = None
+        self._used.clear()
 
     def tries(self, record: Hashable) -> None:
         """Stores the only record of the transaction; `record` is any value that identifies it, such as its partition
@@ -32,15 +34,23 @@ class Refusals:
     def error_of(self, record: Hashable) -> Exception | None:
         """Returns the error with which the brokers have refused the record that this value identifies.
 
-        Returns None if they have not refused the record.
+        Returns None if they have not refused the record. Otherwise the present transaction has to make the record a
+        dead letter.
         """
-        return self._errors.get(record)
+        error = self._errors.get(record)
+        if error is not None:
+            self._used.append(record)
+        return error
 
     def committed(self) -> None:
-        """Is called after a transaction was committed: forgets the errors, because the refused records have become dead
-        letters.
+        """Is called after a transaction was committed, or after a step without one.
+
+        Forgets the errors of the records that have become dead letters in this transaction. The other refused records
+        were not attempted again yet.
         """
-        self._errors.clear()
+        for record in self._used:
+            self._errors.pop(record, None)
+        self._used.clear()
 
     def aborted(self, error: Exception) -> None:
         """Stores `error` if the transaction had only one record and `error` is the brokers' refusal of it.
