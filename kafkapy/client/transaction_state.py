@@ -176,8 +176,9 @@ class TransactionState(ProducerIdSource):
         """Handles an error that is not retried.
 
         An error in FATAL, such as PRODUCER_FENCED, makes the producer unusable for good. Any other error fails the
-        transaction in progress, if there is one.
+        transaction in progress, if there is one. From then on `send` raises the error.
         """
+        self._accumulator.takes_plain_records = False
         if error.error in FATAL:
             self.phase = TransactionPhase.FATAL
         elif self.phase in (TransactionPhase.OPEN, TransactionPhase.ENDING):

@@ -49,6 +49,11 @@ class Transactions:
         """Returns whether a transaction is open or has failed."""
         return self._state.phase in (TransactionPhase.OPEN, TransactionPhase.FAILED)
 
+    @property
+    def failure(self) -> ApiError | None:
+        """The error with which the transaction, or the whole producer, has failed; None if it has not."""
+        return self._state.failure
+
     def check_open(self) -> None:
         """Raises the error that the transaction failed with, or TransactionError if no transaction is open."""
         self._state.require(TransactionPhase.OPEN)

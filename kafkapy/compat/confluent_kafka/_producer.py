@@ -35,6 +35,8 @@ OnDelivery = Callable[[KafkaError | None, Message], object]
 
 _DEFAULT_PARTITIONER = "consistent_random"
 _NOT_TRANSACTIONAL = "The Transactional API requires transactional.id to be configured"
+_NOT_NOW = "Unable to produce message: Local: Erroneous state"
+_NEVER_AGAIN = "Unable to produce message: Local: Fatal error"
 _TOO_LARGE = KafkaError(10, "Unable to produce message: Broker: Message size too large")
 
 
@@ -70,7 +72,7 @@ class _Report(_Fields):
             if producer._only_errors:
                 return
             self.partition, self.offset, self.timestamp = metadata.partition, metadata.offset, metadata.timestamp
-            self.timestamp_type = 0
+            self.timestamp_type = producer._timestamp_type
         else:
             self.partition, self.offset, self.timestamp, self.timestamp_type = producer._partition, None, 0, -1
         if self.key.__class__ is str:
@@ -117,6 +119,15 @@ class _InnerProducer(KafkapyProducer):
         if futures:
             latency_s = (self._network.clock.monotonic_ms() - batch.created_ms) / 1000
             self.finished.append((futures, len(futures), batch, latency_s))
+
+    def state_after(self, error: BaseException) -> str | None:
+        """Returns the name of librdkafka's error of `produce` if `error` has made the transaction or the producer fail.
+
+        Otherwise returns None.
+        """
+        if self._transactions is None or self._transactions.failure is not error:
+            return None
+        return "_STATE" if self._transactions.can_abort else "_FATAL"
 
     def start_flushing(self) -> None:
         """Sends all batches without lingering, until `stop_flushing`."""
@@ -174,6 +185,7 @@ class Producer(Client):
         self._failed: deque[tuple[_Report, BaseException]] = deque()
         # Of the batch whose callbacks are being called.
         self._partition = -1
+        self._timestamp_type = 0  # 1: the broker has set the timestamps
         self._latency_s: float | None = None
         self._served_records = 0
         self._serving = threading.RLock()
@@ -268,10 +280,11 @@ class Producer(Client):
         """Adds records that have nothing but a value in bytes, all at once and without keeping a report of each.
 
         Returns False, and adds none, if a record has more than that or a large value, if the topic's partitions are not
-        known yet, or if the records do not all fit into the queue.
+        known yet, if the records do not all fit into the queue, or if the producer accepts none now, for example
+        outside of a transaction.
         """
         client = self._client
-        if topic not in client.topics or self._unknown:
+        if topic not in client.topics or self._unknown or not client.takes_plain_records:
             return False
         values = [each["value"] for each in messages if each.__class__ is dict and len(each) == 1 and "value" in each]
         sizes = [len(each) for each in values if each.__class__ is bytes]
@@ -281,7 +294,10 @@ class Producer(Client):
             client.memory_used + sum(sizes) >= self._most_bytes
         ):
             return False
-        client.send_many(topic, values)
+        try:
+            client.send_many(topic, values)
+        except Exception as error:
+            raise self._refusal(error) from error
         return True
 
     def _produce_slowly(
@@ -356,12 +372,15 @@ class Producer(Client):
         """Returns the exception that `produce` raises when kafkapy's producer has raised `error` for a record."""
         if isinstance(error, ClientClosed):
             return RuntimeError(self._closed_message)
+        state = self._client.state_after(error)
+        if state is not None:
+            return local_error(state, _NOT_NOW if state == "_STATE" else _NEVER_AGAIN)
         if isinstance(error, ApiError) and error.error is Error.MESSAGE_TOO_LARGE:
             return KafkaException(_TOO_LARGE)
         if isinstance(error, RequestTimedOut):
             return BufferError("Local: Queue full")
         if isinstance(error, TransactionError):
-            return local_error("_STATE", "Unable to produce message: Local: Erroneous state")
+            return local_error("_STATE", _NOT_NOW)
         if isinstance(error, KafkapyError):
             return kafka_exception(error, "Unable to produce message: ")
         if isinstance(error, ValueError):
@@ -415,6 +434,7 @@ class Producer(Client):
             while finished:
                 futures, count, batch, self._latency_s = finished.popleft()
                 self._partition = batch.queue.partition
+                self._timestamp_type = 0 if batch.log_append_time < 0 else 1
                 self._client.finished_records += count
                 for future in futures:
                     served += 1

@@ -162,6 +162,60 @@ def test_records_of_a_batch(library, bootstrap, topic):
         producer.produce_batch(topic, "a")
 
 
+def test_a_batch_outside_of_a_transaction_has_an_error_for_each_record(library, bootstrap, topic, group):
+    producer = library.top.Producer({"bootstrap.servers": bootstrap, "transactional.id": f"{group}-tx"})
+    producer.init_transactions(PATIENCE_S)
+    producer.begin_transaction()
+    producer.produce(topic, "first")  # so that the topic's partitions are known
+    producer.commit_transaction(PATIENCE_S)
+    messages: list[dict[str, Any]] = [{"value": b"a"}, {"value": b"b"}]
+    assert producer.produce_batch(topic, messages) == 0
+    assert [each["_error"].code() for each in messages] == [library.top.KafkaError._STATE] * 2
+    assert len(producer) == 0
+
+
+def create_topic(library, bootstrap: str, name: str, config: dict[str, str]) -> str:
+    """Creates a topic with one partition and returns its name, which says for which library the topic is."""
+    admin_module = library.module("admin")
+    name += "-ours" if library.is_ours else "-original"
+    admin = admin_module.AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([admin_module.NewTopic(name, 1, 1, config=config)])[name].result(PATIENCE_S)
+    return name
+
+
+def test_a_failed_transaction_accepts_no_records_until_it_is_aborted(library, bootstrap, group):
+    topic = create_topic(library, bootstrap, "small-records", {"max.message.bytes": "1000"})
+    reports: list[Any] = []
+    conf = {"bootstrap.servers": bootstrap, "transactional.id": f"{group}-tx", "log_level": 0}
+    producer = library.top.Producer(conf)
+    producer.init_transactions(PATIENCE_S)
+    producer.begin_transaction()
+    producer.produce(topic, "x" * 5000, on_delivery=lambda error, message: reports.append(error.code()))
+    producer.flush(PATIENCE_S)
+    assert reports == [library.top.KafkaError.MSG_SIZE_TOO_LARGE]
+    with pytest.raises(library.top.KafkaException) as caught:
+        producer.produce(topic, "v")
+    assert caught.value.args[0].code() == library.top.KafkaError._STATE
+    messages: list[dict[str, Any]] = [{"value": b"a"}, {"value": b"b"}]
+    assert producer.produce_batch(topic, messages) == 0
+    assert [each["_error"].code() for each in messages] == [library.top.KafkaError._STATE] * 2
+    producer.abort_transaction(PATIENCE_S)
+    producer.begin_transaction()
+    assert producer.produce_batch(topic, [{"value": b"a"}, {"value": b"b"}]) == 2
+
+
+def test_reports_of_a_topic_with_the_brokers_time_have_it(library, bootstrap):
+    name = create_topic(library, bootstrap, "append-time", {"message.timestamp.type": "LogAppendTime"})
+    found: list[tuple[int, int]] = []
+    producer = library.top.Producer({"bootstrap.servers": bootstrap})
+    begin_ms = time.time() * 1000
+    producer.produce(name, "a", timestamp=1234, on_delivery=lambda error, message: found.append(message.timestamp()))
+    assert producer.flush(PATIENCE_S) == 0
+    [(kind, timestamp_ms)] = found
+    assert kind == library.top.TIMESTAMP_LOG_APPEND_TIME
+    assert timestamp_ms >= begin_ms - 1000
+
+
 def test_a_consumer_reads_what_was_written(library, bootstrap, topic, consumer):
     produce(library, bootstrap, topic, 10)
     assigned: list[Any] = []

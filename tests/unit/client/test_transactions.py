@@ -176,6 +176,8 @@ def test_after_a_failure_only_an_abort_leads_on(brokers, level):
     with begun(brokers) as producer:
         assert producer.send("t", "a").exception(20) is not None
         with pytest.raises(ApiError, match="TRANSACTION_ABORTABLE"):
+            producer.send("t", "refused")
+        with pytest.raises(ApiError, match="TRANSACTION_ABORTABLE"):
             producer.commit_transaction()
         producer.abort_transaction()
         producer.begin_transaction()
@@ -195,7 +197,12 @@ def test_who_is_fenced_is_of_no_use_any_more(brokers):
     brokers.refusals.append(Error.PRODUCER_FENCED)
     with begun(brokers) as producer:
         producer.send("t", "a").exception(20)
-        for method in (producer.commit_transaction, producer.abort_transaction, producer.begin_transaction):
+        for method in (
+            lambda: producer.send("t", "b"),
+            producer.commit_transaction,
+            producer.abort_transaction,
+            producer.begin_transaction,
+        ):
             with pytest.raises(ApiError, match="PRODUCER_FENCED"):
                 method()
 
