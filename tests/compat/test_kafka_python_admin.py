@@ -11,6 +11,11 @@ import pytest
 
 import kafkapy.compat.kafka as ours
 from kafkapy.client import Producer
+from kafkapy.compat.kafka.admin.cluster import ClusterOperations
+from kafkapy.compat.kafka.errors import kafka_errors
+from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 from kafkapy.testing import Broker
 
 TOPIC, GROUP, USER = "compared", "compared-group", "compared-user"
@@ -141,6 +146,7 @@ CALLS: dict[str, Call] = {
     "describe_an_unknown_transaction": lambda admin, package: admin.describe_transactions(["unknown"]),
     "describe_producers": lambda admin, package: admin.describe_producers([partition(package, 1)]),
     "find_hanging_transactions": lambda admin, package: admin.find_hanging_transactions(),
+    "get_broker_version_data": lambda admin, package: admin.get_broker_version_data(1).broker_version_str,
     "api_versions": lambda admin, package: {int(key): each for key, each in admin.api_versions().items()},
 }
 
@@ -163,3 +169,29 @@ def outcome(call: Call, package: Any, bootstrap: str) -> str:
 def test_both_return_the_same(broker: Broker, name: str) -> None:
     wanted = outcome(CALLS[name], kafka, broker.bootstrap_servers)
     assert outcome(CALLS[name], ours, broker.bootstrap_servers) == wanted
+
+
+class OldBroker(ClusterOperations):
+    """An administration client of a cluster of release 4.3, whose ApiVersions requests get one response."""
+
+    def __init__(self, response: ApiVersionsResponse) -> None:
+        self.config = {"api_version": (4, 3)}
+        self._response = response
+
+    def _ask(self, *arguments: Any) -> Any:
+        return self._response
+
+
+def test_the_release_of_a_broker_is_not_that_of_the_first_broker() -> None:
+    fetch = ApiVersionsResponse.ApiVersion(api_key=ApiKey.FETCH, min_version=4, max_version=13)
+    admin = OldBroker(ApiVersionsResponse(api_keys=[fetch]))
+    assert admin.get_broker_version_data(2).broker_version == (3, 1)
+    admin.config["api_version"] = (2, 8)
+    assert admin.get_broker_version_data(2).broker_version == (2, 8)
+
+
+def test_a_refused_request_for_versions_is_an_error() -> None:
+    admin = OldBroker(ApiVersionsResponse(error_code=Error.UNSUPPORTED_VERSION))
+    for call in (admin.api_versions, admin.describe_features, lambda: admin.get_broker_version_data(2)):
+        with pytest.raises(kafka_errors[Error.UNSUPPORTED_VERSION]):
+            call()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.client.cluster import TopicInfo, merge
@@ -60,6 +61,11 @@ def broker_version(network: Network, configured: Any) -> tuple[int, ...]:
         return tuple(int(each) for each in configured.split(".")) if isinstance(configured, str) else tuple(configured)
     with network.lock:
         versions = next((each.versions for each in network._connections.values() if each.versions), {})
+    return release_of(versions)
+
+
+def release_of(versions: Mapping[int, tuple[int, int]]) -> tuple[int, ...]:
+    """Returns the release of Apache Kafka whose APIs have these versions: API -> lowest and highest version."""
     for release, key, highest in _RELEASES:
         if versions.get(key, (0, -1))[1] >= highest:
             return release

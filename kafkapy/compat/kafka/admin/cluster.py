@@ -9,6 +9,7 @@ from typing import Any
 from kafkapy.compat.kafka.admin.acls import with_operation_names
 from kafkapy.compat.kafka.admin.requests import AT_CONTROLLER, as_dict, error_class, error_text, raise_error
 from kafkapy.compat.kafka.admin.topics import TopicOperations
+from kafkapy.compat.kafka.connected import release_of
 from kafkapy.compat.kafka.enum_helper import EnumHelper
 from kafkapy.compat.kafka.errors import kafka_errors
 from kafkapy.compat.kafka.structs import TopicPartitionReplica
@@ -145,17 +146,18 @@ class ClusterOperations(TopicOperations):
     def get_broker_version_data(self, broker_id: int) -> BrokerVersionData:
         """Returns the lowest and highest version of each API that a broker serves, by the number of the API.
 
-        The release in the result is the client's option `api_version`, or else the one that the client has derived from
-        the API versions of the broker that it connected to first.
+        The release in the result is derived from these versions. It is not later than the client's option
+        `api_version` or, without this option, than the release of the broker that the client connected to first.
         """
         response = self._ask(ApiKey.API_VERSIONS, _versions_request, broker_id)
         raise_error(response.error_code, None)
         versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
-        return BrokerVersionData(self.config["api_version"], versions)
+        return BrokerVersionData(min(self.config["api_version"], release_of(versions)), versions)
 
     def api_versions(self) -> dict[Any, tuple[int, int]]:
         """Returns the lowest and highest version of each API that one broker, chosen by the client, serves."""
         response = self._ask(ApiKey.API_VERSIONS, _versions_request)
+        raise_error(response.error_code, None)
         known = {int(key) for key in ApiKey}
         return {
             ApiKey(each.api_key) if each.api_key in known else each.api_key: (each.min_version, each.max_version)
