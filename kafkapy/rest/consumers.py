@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -139,13 +139,18 @@ class ConsumerInstance:
             self.consumer.commit(offsets)
 
     def seek(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Sets the positions of assigned partitions. Raises ValueError for a partition that is not assigned."""
+        """Sets the positions of assigned partitions. Raises RequestRefused for a partition that is not assigned."""
+        self._check_assigned(positions)
         for partition, offset in positions.items():
             self.consumer.seek(partition, offset)
         self._drop(set(positions))
 
     def seek_to_end_or_beginning(self, partitions: list[TopicPartition], *, is_end: bool) -> None:
-        """Sets the positions of assigned partitions to their ends if `is_end`, otherwise to their beginnings."""
+        """Sets the positions of assigned partitions to their ends if `is_end`, otherwise to their beginnings.
+
+        Raises RequestRefused for a partition that is not assigned.
+        """
+        self._check_assigned(partitions)
         (self.consumer.seek_to_end if is_end else self.consumer.seek_to_beginning)(partitions)
         self._drop(set(partitions))
 
@@ -168,6 +173,12 @@ class ConsumerInstance:
                     self._commit_received()
             with suppress(KafkapyError):
                 self.consumer.close(5)
+
+    def _check_assigned(self, partitions: Iterable[TopicPartition]) -> None:
+        assigned = self.consumer.assignment()
+        for each in partitions:
+            if each not in assigned:
+                raise errors.illegal_state(f"No current assignment for partition {each}")
 
     def _shown(self, record: ConsumerRecord) -> dict[str, Any]:
         return {

@@ -167,6 +167,16 @@ def test_positions_are_set(rest, topic, consume):
     assert rest.request("GET", f"{path}/assignments") == (200, partitions)
 
 
+def test_the_positions_of_a_partition_that_is_not_assigned_are_refused(rest, topic, consume):
+    path = consume(topic)
+    offsets = {"offsets": [{"topic": topic, "partition": 7, "offset": 2}]}
+    partitions = {"partitions": [{"topic": topic, "partition": 7}]}
+    refusal = {"error_code": 40903, "message": f"No current assignment for partition {topic}-7"}
+    assert rest.request("POST", f"{path}/positions", offsets) == (409, refusal)
+    assert rest.request("POST", f"{path}/positions/beginning", partitions) == (409, refusal)
+    assert rest.request("POST", f"{path}/positions/end", partitions) == (409, refusal)
+
+
 def test_a_group_of_subscribers(rest, topic):
     produce(rest, topic, "json", {"value": 1, "partition": 0}, {"value": 2, "partition": 1})
     body = {"name": "one", "format": "json", "auto.offset.reset": "earliest"}
