@@ -11,6 +11,7 @@ import pytest
 from kafkapy.client import Admin, Consumer
 from kafkapy.client.admin import NewTopic
 from kafkapy.client.assignors import GroupMember, assign_range, assign_round_robin
+from kafkapy.client.errors import RequestTimedOut
 from kafkapy.compat.kafka08 import (
     EARLIEST_TIME,
     LATEST_TIME,
@@ -28,6 +29,8 @@ from kafkapy.compat.kafka08.assignment import OLD_ROUND_ROBIN, deal, in_order_of
 from kafkapy.errors import ConfigError, Error
 from kafkapy.testing import Broker
 from kafkapy.types import TopicPartition, java_string_hash
+from tests.chaos_proxy import CALM, Chances, ChaosProxy
+from tests.ports import free_port
 
 DEADLINE_S = 60
 
@@ -105,6 +108,20 @@ def test_a_synchronous_producer_and_a_simple_consumer(broker: Broker, topic: str
         assert fetched[topic, 2].messages == ()  # type: ignore[index]
         beyond = consumer.fetch([(topic, 1, 99, 1000)])[topic, 1]  # type: ignore[index]
         assert beyond.error is Error.OFFSET_OUT_OF_RANGE
+
+
+def test_a_simple_consumer_asks_the_broker_at_its_address_only(broker: Broker, topic: str) -> None:
+    """The broker advertises another address than that of the proxy."""
+    with (
+        ChaosProxy(free_port(), broker.port, seed=0) as proxy,
+        SimpleConsumer("localhost", proxy.port, 2000) as consumer,
+    ):
+        assert consumer.offsets_before(topic, 0, LATEST_TIME) == [0]
+        proxy.chances = Chances(drop=1.0)
+        with pytest.raises(RequestTimedOut):
+            consumer.offsets_before(topic, 0, LATEST_TIME)
+        proxy.chances = CALM
+        assert consumer.offsets_before(topic, 0, LATEST_TIME) == [0]
 
 
 def test_an_asynchronous_producer_drops_what_its_queue_cannot_take(broker: Broker, topic: str) -> None:

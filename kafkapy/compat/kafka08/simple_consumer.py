@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from kafkapy._core.client.fetched_records import FetchedRecords
 from kafkapy.client.admin.lookups import AdminLookups
 from kafkapy.client.closing import Closing
+from kafkapy.client.cluster import Node
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest
@@ -15,6 +16,7 @@ from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.types import TopicPartition, by_topic
 
 EARLIEST_TIME, LATEST_TIME = -2, -1
+_GIVEN = -1  # the id of the only address in bootstrap.servers
 _DEFAULT_TIMEOUT_MS, _DEFAULT_BUFFER_BYTES = 30_000, 64 * 1024
 
 
@@ -55,7 +57,8 @@ class _Connection(AdminLookups):
                 "receive.buffer.bytes": buffer_bytes,
             }
         )
-        self._address = (host, port)
+        # The connection to the given address stays, also if the broker advertises another one.
+        self._network.coordinators[_GIVEN] = Node(_GIVEN, host, port)
 
     def leader_and_topics(self, topics: Sequence[str] | None) -> Any:
         """Returns the metadata of topics (None: of all). Blocks."""
@@ -63,17 +66,7 @@ class _Connection(AdminLookups):
 
     def ask(self, key: ApiKey, request: Any) -> Any:
         """Sends a request to the broker at the address and returns the response. Blocks."""
-        return self._request(self._at_address, key, lambda version: request, deadline_ms=self._deadline_ms(None))
-
-    def _at_address(self, monotonic_ms: int) -> int | None:
-        """Returns the id of the broker at the address with which the connection was made.
-
-        If no broker in the cluster's metadata has this address, because the broker advertises another one, returns the
-        id of any broker that can be reached. Returns None before the first metadata response.
-        """
-        nodes = self._network.cluster.nodes
-        same = (node_id for node_id, node in nodes.items() if (node.host, node.port) == self._address)
-        return next(same, None) if not self._network.metadata.updates else next(same, self._any_broker(monotonic_ms))
+        return self._request(lambda _: _GIVEN, key, lambda version: request, deadline_ms=self._deadline_ms(None))
 
 
 class SimpleConsumer(Closing):
