@@ -23,6 +23,7 @@ from kafkapy.client.share_deliveries import ShareDeliveries, ShareSource, ToSend
 from kafkapy.client.share_fetcher import ShareFetcher
 from kafkapy.client.share_membership import ShareMembership
 from kafkapy.client.share_requests import ShareRequests
+from kafkapy.client.single_thread import SingleThread, by_one_thread
 from kafkapy.client.subscription import Subscription
 from kafkapy.client.telemetry import start_telemetry
 from kafkapy.errors import Error
@@ -52,9 +53,10 @@ class ShareConsumer(Closing):
     acquisition lock expires (`acquisition_lock_timeout_ms`). `close` sends the acknowledgements that were made, and
     releases all other records.
 
-    A share consumer must be used by one thread at a time, which is not checked; only `wakeup` may be called by any
-    thread. Iterating over it returns record by record, without end. All time-outs are in seconds; None means
-    `default.api.timeout.ms`. Methods that block raise WakeupError after `wakeup`.
+    A share consumer must be used by one thread at a time: a method that is called while another thread is in a method
+    raises ConcurrentUse. Only `wakeup` may be called by any thread. Iterating over it returns record by record, without
+    end. All time-outs are in seconds; None means `default.api.timeout.ms`. Methods that block raise WakeupError after
+    `wakeup`.
     """
 
     _environment = SYSTEM
@@ -88,6 +90,7 @@ class ShareConsumer(Closing):
         self._is_in_callback = False
         self._completed: deque[tuple[TopicPartition, Acknowledgements, ApiError | None]] = deque()
         self._unread: list[ConsumerRecord] = []  # polled by iteration but not returned yet, in reverse order
+        self._single_thread = SingleThread("KafkaShareConsumer")
         self._is_closed = False
         self._network.start()
 
@@ -102,6 +105,7 @@ class ShareConsumer(Closing):
 
     # Subscription
 
+    @by_one_thread
     def subscribe(self, topics: Iterable[str] | str) -> None:
         """Subscribes to these topics instead of the previous ones; without topics, unsubscribes.
 
@@ -121,6 +125,7 @@ class ShareConsumer(Closing):
             self._membership.subscription_changed()
             self._membership.last_poll_ms = self._network.clock.monotonic_ms()
 
+    @by_one_thread
     def unsubscribe(self) -> None:
         """Leaves the group and drops the subscription. Blocks for five seconds at most.
 
@@ -133,6 +138,7 @@ class ShareConsumer(Closing):
             self._subscription.unsubscribe()
             self._network.metadata.set_topics(())
 
+    @by_one_thread
     def subscription(self) -> frozenset[str]:
         """Returns the subscribed topics."""
         self._check_usable()
@@ -140,6 +146,7 @@ class ShareConsumer(Closing):
 
     # Records
 
+    @by_one_thread
     def poll(self, timeout: float = 0.0) -> ConsumerRecords:
         """Returns the next records; blocks up to `timeout` seconds while there are none.
 
@@ -238,6 +245,7 @@ class ShareConsumer(Closing):
 
     # Acknowledgements
 
+    @by_one_thread
     def acknowledge(self, record: ConsumerRecord, kind: AcknowledgeType = AcknowledgeType.ACCEPT) -> None:
         """Acknowledges a record of the last poll; the next `poll` or `commit` sends it. Does not block.
 
@@ -247,6 +255,7 @@ class ShareConsumer(Closing):
         self._check_explicit()
         self._deliveries.acknowledge(record.topic, record.partition, record.offset, AcknowledgeType(kind), record)
 
+    @by_one_thread
     def acknowledge_offset(
         self, partition: TopicPartition | tuple[str, int], offset: int, kind: AcknowledgeType
     ) -> None:
@@ -258,6 +267,7 @@ class ShareConsumer(Closing):
         topic, number = partition
         self._deliveries.acknowledge(topic, number, offset, AcknowledgeType(kind), None)
 
+    @by_one_thread
     def commit(self, timeout: float | None = None) -> Results:
         """Sends the acknowledgements, blocks until they have results, and returns the error of each partition.
 
@@ -284,6 +294,7 @@ class ShareConsumer(Closing):
         self._call_back()
         return results
 
+    @by_one_thread
     def commit_async(self) -> None:
         """Sends the acknowledgements without blocking.
 
@@ -298,6 +309,7 @@ class ShareConsumer(Closing):
             self._network.try_step()
             self._network.wake_for(0)
 
+    @by_one_thread
     def set_acknowledgement_commit_callback(self, callback: OnAcknowledged | None) -> None:
         """Sets the function that receives the results of acknowledgements; None for no function.
 
@@ -322,6 +334,7 @@ class ShareConsumer(Closing):
 
         return connection_metrics(self._network)
 
+    @by_one_thread
     def close(self, timeout: float = 30.0) -> None:
         """Sends the acknowledgements that were made, releases all other records, leaves the group, and disconnects.
 

@@ -16,12 +16,14 @@ R = TypeVar("R")
 class SingleThread:
     """A context that one thread at a time may be in; that thread may enter it again.
 
-    Entering raises ConcurrentUse, with the text of Java's consumer, while another thread is in the context.
+    Entering raises ConcurrentUse, with the text of Java's consumers, while another thread is in the context. `name` is
+    the class of the object in Java.
     """
 
-    __slots__ = ("_lock", "_owner")
+    __slots__ = ("_lock", "_name", "_owner")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "KafkaConsumer") -> None:
+        self._name = name
         self._lock = threading.RLock()
         self._owner = 0
 
@@ -29,7 +31,7 @@ class SingleThread:
         if not self._lock.acquire(blocking=False):
             thread = threading.current_thread()
             raise ConcurrentUse(
-                "KafkaConsumer is not safe for multi-threaded access. "
+                f"{self._name} is not safe for multi-threaded access. "
                 f"currentThread(name: {thread.name}, id: {thread.ident}) otherThread(id: {self._owner})"
             )
         self._owner = threading.get_ident()

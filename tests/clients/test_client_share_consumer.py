@@ -14,6 +14,7 @@ from kafkapy.client import (
     AcknowledgementError,
     AcknowledgeType,
     AsyncShareConsumer,
+    ConcurrentUse,
     ConfigError,
     ConsumerRecord,
     NotSubscribed,
@@ -320,6 +321,32 @@ def test_a_wakeup_ends_a_poll_and_loses_no_record(make: Callable[..., Queue]) ->
     timer.join()
     queue.send("a")
     assert shown(read(consumer)) == [("a", 1)]
+
+
+def test_a_second_thread_is_refused(make: Callable[..., Queue]) -> None:
+    """The refusal has the text of Java's share consumer."""
+    is_inside, may_leave = threading.Event(), threading.Event()
+
+    def hold(offsets: object, error: ApiError | None) -> None:
+        is_inside.set()
+        may_leave.wait(WAIT_S)
+
+    queue = make()
+    queue.send("a", "b")
+    consumer = queue.explicit()
+    consumer.set_acknowledgement_commit_callback(hold)
+    for record in consumer.poll(WAIT_S):
+        consumer.acknowledge(record)
+    thread = threading.Thread(target=consumer.commit)
+    thread.start()
+    assert is_inside.wait(WAIT_S)
+    for call in (consumer.commit, consumer.subscription, consumer.poll, consumer.close):
+        with pytest.raises(ConcurrentUse, match="KafkaShareConsumer is not safe for multi-threaded access") as refusal:
+            call()
+        assert str(refusal.value).endswith(f"otherThread(id: {thread.ident})")
+    may_leave.set()
+    thread.join(WAIT_S)
+    assert consumer.subscription() == {queue.topic}
 
 
 def test_iteration_returns_record_by_record(make: Callable[..., Queue]) -> None:
