@@ -291,10 +291,12 @@ class _Planner:
     ) -> list[tuple[TopicPartition, int]]:
         """Returns the shortest chain of changes of leaders after which `source` leads one partition less.
 
-        Each element is (partition, its new leader). The new leader passes on another partition in the next element; the
-        last new leader is the broker with the fewest leaders that can be reached, and leads one partition more. Returns
-        [] unless that broker leads at least two partitions fewer than `source`. `counts` has the number of partitions
-        that each broker leads as preferred leader, and `led` has those of these partitions that may be changed.
+        Each element is (partition, its new leader). The new leader passes on another partition in the next element; so
+        only the last new leader leads one partition more. It is, of the brokers that a chain can reach, the one that
+        leads the fewest partitions. Returns [] unless it leads at least two partitions fewer than `source`.
+
+        `counts` has the number of partitions that each broker leads as preferred leader, and `led` has those of these
+        partitions that may be changed.
         """
         steps: dict[int, tuple[int, TopicPartition]] = {}
         queue = deque([source])

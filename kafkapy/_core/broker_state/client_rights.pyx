@@ -23,8 +23,8 @@ cdef inline int home_of(int32_t topic, int capacity) noexcept nogil:
 cdef class ClientRights:
     """A hash table from the number of a topic to the permissions. Used by the owner thread only.
 
-    Connections with the same principal, address and listener share it. `generation` counts the changes of ACLs in the
-    gate; after it has changed there, the permissions must not be used before `renew`.
+    Connections with the same principal, address and listener share it. `generation` is the gate's number of ACL changes
+    at which the permissions were read. If the gate's number is higher, they must not be used before `renew`.
     """
 
     def __init__(self, int64_t generation):

@@ -82,7 +82,8 @@ cdef class OffsetMap:
     def __init__(self, int64_t memory_bytes, double load_factor=0.9, bytes secret=None):
         """Creates a map that uses at most `memory_bytes`, of whose slots at most the share `load_factor` is filled.
 
-        `secret` has 16 bytes and is random by default. Raises ValueError if the map could not hold one key.
+        `secret`, 16 bytes that are random by default, is the key of the hash function, so that clients cannot choose
+        record keys that collide. Raises ValueError if the map could not hold one key.
         """
         self.largest_slots = memory_bytes // sizeof(Slot)
         if not 0 < load_factor < 1 or self.largest_slots * load_factor < 1:

@@ -414,7 +414,8 @@ cdef inline const FetchPlace *place_of_client(FetchPartitionState asked, int64_t
 
 
 cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions partitions) noexcept nogil:
-    """Finds the bytes to send from all partitions of the session. Returns their number, or -1 if the gate declines."""
+    """Finds the bytes to send from all partitions of the session. Returns the number of the partitions, or -1 if the
+    gate declines the request."""
     cdef PyObject *at = partitions.first
     cdef int count = 0
     while at != NULL:

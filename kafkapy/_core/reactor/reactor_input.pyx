@@ -324,8 +324,8 @@ cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nog
 
 
 cdef void input_serve(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Serves one connection in phase 1: handles the frames that have arrived, reads from the socket, and handles those
-    frames."""
+    """Serves one connection in phase 1: handles frames that were read before, reads from the socket, and handles the
+    frames just read."""
     cdef int turns = 0
     if connection.closed:
         return

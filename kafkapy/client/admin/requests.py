@@ -124,7 +124,7 @@ class RequestQueue:
         self._waiting += requests
 
     def give_up(self, requests: Iterable[AdminRequest], reason: str) -> None:
-        """Ends those of the requests that are not done with RequestTimedOut; `reason` is the error's message."""
+        """Lets each of the requests that is not done yet fail with RequestTimedOut; `reason` is the error's message."""
         for request in requests:
             if not request.is_done:
                 self._finish(request, None, RequestTimedOut(reason))

@@ -166,7 +166,10 @@ class DelayService(RelayService):
             self._pending.tidy(self._clock.wall_ms())
 
     def aborted(self, error: Exception) -> None:
-        """Forgets all pending records: they are read again, because the outcome of the transaction is not known."""
+        """Forgets all pending records, so that they are read again.
+
+        If the brokers did not answer a commit, the transaction may have been committed before it was given up.
+        """
         self._known_targets.clear()
         self._unrestored |= self._restored
         self._restored.clear()

@@ -100,7 +100,7 @@ class PendingRecords(Closing):
     def advance(self, now_ms: int) -> Iterator[tuple[int, int]]:
         """Yields the partition and the entry of each record that is due at `now_ms` (ms since 1970).
 
-        The caller must `release` each entry.
+        An entry is a number that names a pending record; the caller must pass each to `release`.
         """
         for entry in self._wheel.advance(now_ms):
             if self._sizes[entry] == 0:

@@ -43,7 +43,7 @@ def evaluate_here(expressions: list[str], names: list[str], on_matches: Callable
 class RegexResolver:
     """A queue of expressions to evaluate, and the thread that evaluates them and ends when the queue is empty.
 
-    `post(work)` makes the owner thread call `work()`; it is called on the evaluating thread.
+    The evaluating thread calls `post(work)`, which makes the owner thread call `work()`.
     """
 
     def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:

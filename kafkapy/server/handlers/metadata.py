@@ -178,10 +178,10 @@ def _permitted(
     *,
     may_create: bool,
 ) -> tuple[list[TopicImage], list[MissingTopic], list[TopicAnswer]]:
-    """Returns the topics of `found` that the client may describe, those of `missing` that may be created, and the
-    answers for the denied topics.
+    """Returns the topics of `found` and of `missing` that the client may describe, and the answers for denied topics.
 
-    With `may_create` the missing topics will be created, for which the client needs the permission.
+    With `may_create` the caller will create the missing topics. The second list then lacks those for which the client
+    has the permission CREATE neither on the topic nor on the cluster.
     """
     is_all = _asks_for_all(request, context.api_version)
     names = [topic.name for topic in found] + [name for name, _ in missing if name is not None]

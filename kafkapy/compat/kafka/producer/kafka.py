@@ -151,8 +151,8 @@ class KafkaProducer(Closing):
     def _decide_idempotence(self, given: Mapping[str, Any]) -> None:
         """Turns idempotence off, with a warning, if options in `given` contradict it, such as acks other than all.
 
-        Raises KafkaConfigurationError instead if `given` has `enable_idempotence`, or if the producer is transactional;
-        also if a transactional producer has idempotence turned off.
+        Raises KafkaConfigurationError instead of the warning if `given` sets `enable_idempotence` to True, or if the
+        producer is transactional. Raises it, too, for a transactional producer with `enable_idempotence` False.
         """
         config = self.config
         if config["transactional_id"]:
