@@ -21,7 +21,7 @@ struct worker {
     SSL_CTX *context;
     SSL_SESSION *ticket;
     float *samples;
-    int64_t count, resumed;
+    int64_t count, resumed, begin_ns;
 };
 
 static const char *host, *port, *kind;
@@ -90,7 +90,7 @@ static void *work(void *argument) {
     SSL_CTX_set_session_cache_mode(worker->context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(worker->context, keep_ticket);
     if (!strcmp(kind, "failing")) SSL_CTX_set_verify(worker->context, SSL_VERIFY_PEER, refuse);
-    for (int64_t due = now_ns(); due < end_ns; due += gap_ns) {
+    for (int64_t due = worker->begin_ns; due < end_ns; due += gap_ns) {
         int64_t begin = now_ns();
         if (gap_ns && begin < due) {
             struct timespec left = {(due - begin) / 1000000000LL, (due - begin) % 1000000000LL};
@@ -125,6 +125,7 @@ int main(int argc, char **argv) {
     gap_ns = rate > 0 ? (int64_t)(1e9 * threads / rate) : 0;
     for (int i = 0; i < threads; i++) {
         workers[i].samples = malloc(sizeof(float) * MAX_SAMPLES);
+        workers[i].begin_ns = start + gap_ns * i / threads; /* the threads take turns */
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i])) die("pthread_create");
     }
     float *all = malloc(sizeof(float) * MAX_SAMPLES * (size_t)threads);
