@@ -163,7 +163,7 @@ def _driver_program(
     """Returns the program that runs the file `job` with the interpreter `python` on this machine.
 
     The program is not spark-submit: the job's own process is Spark's driver or, with the option --remote, a client of
-    a Spark Connect server. `submit` is the path of spark-submit, beside which Spark's Python packages are.
+    a Spark Connect server. `submit` is the path of spark-submit in the same Spark distribution.
     """
     changed = dict(environment)
     modules = [str(path) for path in _pyspark_of_distribution(submit, python)]
