@@ -29,6 +29,9 @@ cdef class FetchPartitionState(Linked):
     # the place in the request that the gate reads, valid if `asked_by` is the request's serial
     cdef FetchPlace asked
     cdef int64_t asked_by
+    # the partition in the gate's table, *borrowed*, valid while the table's number of changes is `found_at`; or NULL
+    cdef PyObject *found
+    cdef int64_t found_at
 
 
 cdef class SessionPartitions(LinkedOrder):

@@ -87,6 +87,8 @@ cdef class PartitionTable:
     cdef PartitionSlot *slots
     cdef Py_ssize_t capacity             # a power of two
     cdef Py_ssize_t used
+    # The number of changes. As long as it stays the same, what `find` has returned is valid.
+    cdef int64_t changes
 
     # *Borrows*: returns the object stored under the key, such as a PartitionState, or NULL.
     cdef PyObject *find(self, const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil

@@ -243,6 +243,7 @@ cdef class PartitionTable:
         slot.state = <PyObject *> state
         self.place(&slot)
         self.used += 1
+        self.changes += 1
         return 0
 
     cdef int drop(self, bytes key, int32_t partition) except -1:
@@ -269,6 +270,7 @@ cdef class PartitionTable:
                 gap = at
         memset(&self.slots[gap], 0, sizeof(PartitionSlot))
         self.used -= 1
+        self.changes += 1
         return 0
 
     def __len__(self):

@@ -28,6 +28,7 @@ from kafkapy._core.bytes.frame_cursor cimport (
 from kafkapy._core.broker_state.client_rights cimport MAY_READ
 from kafkapy._core.gate.answer_fields cimport put_length, put_tags
 from kafkapy._core.gate.client_admission cimport admits_fetch, largest_fetch, may_follow, may_use, charge_fetch
+from kafkapy._core.gate.find_partition cimport find_asked, find_partition
 from kafkapy._core.gate.fetch_request cimport (
     CONSUMER, FETCH_AT_DEADLINE, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, REPLICA_STATE_BYTES, FetchRequest)
 from kafkapy._core.gate.follower_fetch cimport (
@@ -221,6 +222,15 @@ cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchP
 cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *topic, int32_t topic_length,
                      int32_t partition, const FetchPlace *place, int count) noexcept nogil:
     """Finds the bytes to send from the named partition for `gate.reads[count]`. Returns False if the gate declines."""
+    cdef bint by_id = request.version >= FIRST_FETCH_WITH_TOPIC_ID
+    cdef PyObject *found = find_partition(gate, by_id, topic, topic_length, partition)
+    return read_found(gate, request, found, topic_length, partition, place, count)
+
+
+cdef bint read_found(GateContext gate, FetchRequest *request, PyObject *found, int32_t topic_length, int32_t partition,
+                     const FetchPlace *place, int count) noexcept nogil:
+    """Finds the bytes to send from the partition `found` for `gate.reads[count]`. Returns False if the gate declines,
+    as it does if `found` is NULL because this broker does not host the partition."""
     cdef FetchedPartition *read
     if gate.reserve_read(count):
         return False
@@ -235,11 +245,8 @@ cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *top
     read.position = 0
     read.length = 0
     read.available = 0
-    if request.version >= FIRST_FETCH_WITH_TOPIC_ID:
-        read.partition = gate.by_id.find(topic, topic_length, partition)
-    else:
-        read.partition = gate.by_name.find(topic, topic_length, partition)
-    if read.partition == NULL:
+    read.partition = found
+    if found == NULL:
         gate.has_lost_partition = True
         return False
     return read_partition(gate, request, read, <PartitionState> read.partition, place)
@@ -416,12 +423,13 @@ cdef inline const FetchPlace *place_of_client(FetchPartitionState asked, int64_t
 cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions partitions) noexcept nogil:
     """Finds the bytes to send from all partitions of the session. Returns the number of the partitions, or -1 if the
     gate declines the request."""
+    cdef bint by_id = request.version >= FIRST_FETCH_WITH_TOPIC_ID
     cdef PyObject *at = partitions.first
     cdef int count = 0
     while at != NULL:
-        if not read_named(gate, request, (<FetchPartitionState> at).topic, (<FetchPartitionState> at).topic_length,
-                          (<FetchPartitionState> at).index, place_of_client(<FetchPartitionState> at, gate.serial),
-                          count):
+        if not read_found(gate, request, find_asked(gate, by_id, <FetchPartitionState> at),
+                          (<FetchPartitionState> at).topic_length, (<FetchPartitionState> at).index,
+                          place_of_client(<FetchPartitionState> at, gate.serial), count):
             return -1
         gate.reads[count].asked = at
         count += 1
