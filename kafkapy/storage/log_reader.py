@@ -10,7 +10,7 @@ from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 from kafkapy.storage.log_results import FetchData, LogOffsetMetadata, TimestampAndOffset
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_state import ProducerStateManager
-from kafkapy.storage.transaction_index import AbortedTransaction
+from kafkapy.storage.transaction_index import AbortedTransaction, CorruptTransactionIndex
 from kafkapy.types import OffsetAndEpoch
 
 if TYPE_CHECKING:
@@ -199,7 +199,10 @@ class LogReader(LogState):
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
 
     def collect_aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """Returns the aborted transactions that overlap [start_offset, end_offset). Raises StorageError."""
+        """Returns the aborted transactions that overlap [start_offset, end_offset).
+
+        Raises StorageError, or ApiError UNKNOWN_SERVER_ERROR if the index of a segment is damaged.
+        """
         aborted: list[AbortedTransaction] = []
         try:
             for segment in self.segments.between(start_offset, self.log_end_offset):
@@ -211,6 +214,8 @@ class LogReader(LogState):
                 aborted += found
                 if is_complete:
                     break
+        except CorruptTransactionIndex as error:
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR, str(error)) from error
         except OSError as error:
             self._fail("read", error)
         return aborted

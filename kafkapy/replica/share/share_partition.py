@@ -232,7 +232,8 @@ class SharePartition:
         Acquires whole batches with about `max_records` records, or with `is_exact` no more than `max_records`, in
         ranges of about `batch_size` records. If the log has been truncated, nothing is acquired, and the window moves
         to the records that the log has. Raises ApiError NOT_LEADER_OR_FOLLOWER if this broker does not lead the
-        partition, and StorageError if the log cannot be read.
+        partition, ApiError UNKNOWN_SERVER_ERROR if a transaction index is damaged, and StorageError if the log cannot
+        be read.
         """
         self.partition.check_access(-1, only_leader=True)
         log = self.partition.log
@@ -258,6 +259,12 @@ class SharePartition:
             log.report_failed_read(error)
         if not headers:
             return b"", []
+        # Before anything is acquired, because it may raise.
+        aborted = (
+            log.collect_aborted_transactions(headers[0].first, headers[-1].last + 1)
+            if isolation is FetchIsolation.LAST_STABLE_OFFSET
+            else []
+        )
         group_id, settings = self.key.group_id, self._ports.settings
         monotonic_ms = self._ports.clock.monotonic_ms()
         acquired = window.acquire(
@@ -271,10 +278,8 @@ class SharePartition:
             batch_size=batch_size,
             is_exact=is_exact,
         )
-        if acquired and isolation is FetchIsolation.LAST_STABLE_OFFSET:
-            aborted = log.collect_aborted_transactions(headers[0].first, headers[-1].last + 1)
-            if aborted:
-                acquired = self._without_aborted(acquired, aborted_batches(headers, aborted))
+        if acquired and aborted:
+            acquired = self._without_aborted(acquired, aborted_batches(headers, aborted))
         if not acquired:
             return b"", []
         self._watch_locks()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -422,6 +423,17 @@ def test_a_log_that_cannot_be_read_ends_the_wait_of_a_fetch_and_not_the_append_t
     assert errors_of(two_disks.append(b"c", number=1)) == [Error.NONE]
     assert errors_of(waiting) == [Error.KAFKA_STORAGE_ERROR, Error.NONE]
     assert two_disks.failures == [log.directory.path]
+
+
+def test_a_damaged_transaction_index_fails_its_partition_only(two_disks):
+    two_disks.append(b"c", number=1)
+    log = two_disks.partition(number=0).log
+    log.high_watermark = 2
+    log.segments.active.is_free_of_aborted = False
+    Path(log.segments.active.transaction_index.path).write_bytes(b"damaged")
+    found = fetch_both(two_disks, isolation_level=1)
+    assert errors_of(found) == [Error.UNKNOWN_SERVER_ERROR, Error.NONE]
+    assert two_disks.failures == []
 
 
 def test_high_watermarks_survive_a_restart(tmp_path):

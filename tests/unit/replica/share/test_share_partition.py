@@ -79,6 +79,19 @@ def test_a_log_that_cannot_be_read_is_an_error_of_the_share_partition(harness: S
     assert harness.failures
 
 
+def test_a_damaged_transaction_index_acquires_nothing(harness: ShareHarness) -> None:
+    harness.append(b"a")
+    harness.settings.is_committed = True
+    active = harness.log.segments.active
+    active.is_free_of_aborted = False
+    index = Path(active.transaction_index.path)
+    index.write_bytes(b"damaged")
+    (found,) = harness.share_fetch()
+    assert found.error is Error.UNKNOWN_SERVER_ERROR
+    index.unlink()
+    assert harness.acquire() == [(0, 0, 1)]
+
+
 def test_headers_that_cannot_be_read_take_the_directory_offline(
     harness: ShareHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
