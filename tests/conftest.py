@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import ports
 from tests.broker_process import BrokerProcess
@@ -18,6 +19,10 @@ from tests.peers import kafka_directory
 # Tools under test name their cluster themselves.
 for _variable in ("KAFKAPY_BOOTSTRAP_SERVERS", "KAFKAPY_PROFILE"):
     os.environ.pop(_variable, None)
+
+# No test asserts a time, and the machine may be busy with other tests: an example may take long, and so may drawing it.
+settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any_machine")
 
 
 @pytest.fixture(scope="session")
