@@ -23,6 +23,7 @@ QUEUES = ("queue.buffering.max.messages=1000000", "queue.buffering.max.kbytes=20
 CONSUMER_QUEUES = ("queued.min.messages=1000000", "fetch.queue.backoff.ms=1")
 QUIET = "log_level=3"
 LOAD_TIMEOUT_S = 600
+LOWEST_PRIORITY = 19
 LEADERS_TIMEOUT_S = 600
 KTHREADD = "2"  # the parent of all kernel threads
 
@@ -57,11 +58,19 @@ def own_seconds() -> float:
 class Load:
     """A running load program. `result()` waits for the program and returns the JSON that it has printed."""
 
-    def __init__(self, *words: object, cores: set[int] | None = None) -> None:
+    def __init__(self, *words: object, cores: set[int] | None = None, is_remote: bool = False) -> None:
+        """Starts the program on the given cores, by default on any. With `is_remote` it takes the place of clients on
+        other machines: it has the lowest priority, so that it does not take the broker's share of the processors."""
         self.command = list(map(str, words))
-        pin = (lambda: os.sched_setaffinity(0, cores)) if cores else None
+
+        def prepare() -> None:
+            if cores:
+                os.sched_setaffinity(0, cores)
+            if is_remote:
+                os.nice(LOWEST_PRIORITY)
+
         self.process = subprocess.Popen(
-            self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=pin
+            self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=prepare
         )
 
     def result(self) -> dict[str, Any]:
@@ -159,9 +168,12 @@ class Turn:
         how = (connections, seconds, size, acks, rate, kind, *self.measured.load_settings)
         return Load(requests_program(), *where, *how, cores=cores)
 
-    def handshakes(self, kind: str, seconds: float, *, threads: int = 4, rate: int = 0) -> Load:
+    def handshakes(
+        self, kind: str, seconds: float, *, threads: int = 4, rate: int = 0, is_remote: bool = False
+    ) -> Load:
         """Starts TLS handshakes of a kind that the program names; rate 0 means as many as possible."""
-        return Load(handshakes_program(), "127.0.0.1", self.measured.load_port, threads, seconds, rate, kind)
+        words = handshakes_program(), "127.0.0.1", self.measured.load_port, threads, seconds, rate, kind
+        return Load(*words, is_remote=is_remote)
 
     def tail(self, topic: str, consumers: int, seconds: float, rate: int) -> Load:
         return Load(tail_program(), "127.0.0.1", self.measured.port, topic, consumers, seconds, rate)

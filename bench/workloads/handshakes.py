@@ -25,6 +25,6 @@ def handshakes(kind: str, seconds: float) -> Callable[[Run], Figures]:
 def attacks(run: Run, seconds: float) -> list[Load]:
     """Starts clients that send garbage and clients that refuse the broker's certificate, for some seconds."""
     return [
-        run.handshakes("garbage", seconds, threads=16, rate=GARBAGE_RATE),
-        run.handshakes("failing", seconds, threads=8, rate=FAILING_RATE),
+        run.handshakes("garbage", seconds, threads=16, rate=GARBAGE_RATE, is_remote=True),
+        run.handshakes("failing", seconds, threads=8, rate=FAILING_RATE, is_remote=True),
     ]

@@ -45,7 +45,8 @@ def latency(
 ) -> Callable[[Run], Figures]:
     """Returns a workload that sends produce requests of one record with acks=all on a fixed schedule.
 
-    Latency is measured from the scheduled time. `background` starts the broker's other work.
+    Latency is measured from the scheduled time. `background` starts the broker's other work; `background_per_second` is
+    the rate that it has reached.
     """
 
     def run(run: Run) -> Figures:
@@ -56,8 +57,9 @@ def latency(
         def load() -> Figures:
             others = background(run, lasting + 2) if background else []
             figures = run.requests(topic, LATENCY_CONNECTIONS, lasting, acks=-1, rate=rate).result()
-            for other in others:
-                other.result()
+            done = [other.result() for other in others]
+            if done:
+                figures["background_per_second"] = sum(each.get("per_second", 0.0) for each in done)
             return figures
 
         figures = run.measure(load)

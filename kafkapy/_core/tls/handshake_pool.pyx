@@ -4,6 +4,7 @@ The reactor reads the handshake's bytes and sends its answers. In between, a thr
 step, without the interpreter lock. An event descriptor notifies the reactor of completed steps.
 """
 
+import os
 import threading
 
 from libc.stdint cimport uint64_t
@@ -26,6 +27,8 @@ cdef extern from "<pthread.h>" nogil:
 cdef extern from "<sys/eventfd.h>" nogil:
     int EFD_NONBLOCK, EFD_CLOEXEC
     int eventfd(unsigned int initial, int flags)
+
+HANDSHAKE_NICENESS = 5  # a thread of this niceness gets a third of what the reactor's thread gets of a busy core
 
 
 cdef class HandshakePool:
@@ -69,6 +72,8 @@ cdef class HandshakePool:
         self.threads = []
 
     def serve(self):
+        # The cryptography of handshakes has a lower priority, so that the reactor's thread need not wait for a core.
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(os.nice(0) + HANDSHAKE_NICENESS, 19))
         with nogil:
             run_steps(&self.native)
 
