@@ -15,7 +15,6 @@ KAFKAPY_NEIGHBOUR_SECONDS: the length of each measurement (30).
 from __future__ import annotations
 
 import os
-import select
 import socket
 import subprocess
 import time
@@ -32,6 +31,7 @@ from tests.api_client import request_bytes
 from tests.broker_process import BrokerProcess
 from tests.peers import ApacheKafka
 from tests.reactor_harness import frame
+from tests.readable import is_readable
 from tests.server_process import ServerProcess
 from tests.wire.test_quota_changes import alter
 from tests.wire.test_quotas import TOPIC, create, produce
@@ -71,7 +71,7 @@ def latencies(server: ServerProcess) -> list[float]:
                 connection.sendall(encoded)
                 sent += 1
             wait_s = 60.0 if sent == total else max(0.0, began_s + sent / PER_SECOND - time.monotonic())
-            if not select.select([connection], [], [], wait_s)[0]:
+            if not is_readable(connection, wait_s):
                 assert sent < total, f"{total - len(found)} requests were not answered"
                 continue
             part = connection.recv(1 << 16)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from kafkapy.tools.option import ToolError
 from kafkapy.tools.option_parser import OptionParser
 from kafkapy.tools.server_stop import TOOL, find_brokers, stop
 from tests.ports import free_port
+from tests.readable import is_readable
 from tests.tools.tool_host import run_ours
 
 NODE_ID = 4_000_000 + os.getpid() % 1_000_000
@@ -40,7 +40,7 @@ def test_a_daemon_starts_and_is_stopped_by_its_node_id(tmp_path):
     assert (stopped.code, stopped.err) == (0, "")
     descriptor = os.pidfd_open(broker.pid) if Path(f"/proc/{broker.pid}").exists() else None
     if descriptor is not None:
-        assert select.select([descriptor], [], [], 60)[0]
+        assert is_readable(descriptor, 60)
         os.close(descriptor)
     again = run_ours("server-stop", "--node-id", str(NODE_ID))
     assert (again.code, again.err) == (1, "No kafka server to stop\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
 import sys
 
@@ -291,6 +292,20 @@ def test_a_request_on_a_lost_connection_fails_and_a_missing_server_is_named(serv
     absent = ZooKeeperClient(f"127.0.0.1:{free_port()}")
     with pytest.raises(ConnectError, match="Connection refused"):
         absent.connect(patience_s=0)
+
+
+def test_a_program_with_more_than_a_thousand_descriptors_has_a_session(server):
+    above = 1_100  # select.select refuses descriptors from 1,024
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * above), hard))
+    taken = [os.open("/dev/null", os.O_RDONLY) for _ in range(above)]
+    try:
+        with ZooKeeperClient(server.zookeeper) as client:
+            assert "zookeeper" in client.children("/")[0]
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_the_security_migration_gives_the_nodes_to_their_creator_and_to_everybody_again(server):

@@ -139,14 +139,12 @@ class Connection:
         connection = self._socket
         assert connection is not None
         while True:
-            ready, _, _ = select.select([connection], [], [], self._timeout_ms / 3000)
-            if ready:
+            if _is_readable(connection, self._timeout_ms / 3):
                 self._handle(_receive_frame(connection))
                 continue
             with self._lock:
                 _send(connection, encode_int(PING_XID) + encode_int(Op.PING))
-            ready, _, _ = select.select([connection], [], [], self._timeout_ms / 3000)
-            if not ready:
+            if not _is_readable(connection, self._timeout_ms / 3):
                 raise TimeoutError("the server does not answer")
 
     def _handle(self, frame: bytes) -> None:
@@ -243,6 +241,13 @@ class Connection:
 
 def _send(connection: socket.socket, frame: bytes) -> None:
     connection.sendall(encode_int(len(frame)) + frame)
+
+
+def _is_readable(connection: socket.socket, timeout_ms: float) -> bool:
+    """Returns whether bytes or the end of the connection arrive in time. The descriptor may have any number."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(timeout_ms))
 
 
 def _receive_frame(connection: socket.socket) -> bytes:

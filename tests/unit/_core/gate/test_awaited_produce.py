@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import time
 
 import pytest
@@ -16,6 +15,7 @@ from kafkapy.types import TopicPartition
 from tests.api_client import ask, request_bytes
 from tests.harness.led_partitions import FIRST_EPOCH, FOLLOWERS, LedPartitions
 from tests.reactor_harness import frame
+from tests.readable import is_readable
 from tests.twin_brokers import PING, BrokerTwin, receive
 
 PRODUCER, OTHER, PREPARING = 1, 2, 3
@@ -69,7 +69,7 @@ class Cluster:
         """Returns the correlation ids of the answers that have arrived on a connection."""
         self.settle()
         found = []
-        while select.select([self.twin.connection(number)], [], [], 0)[0]:
+        while is_readable(self.twin.connection(number)):
             answer = receive(self.twin.connection(number))
             if not answer:
                 break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
 import ssl
 import threading
@@ -17,6 +16,7 @@ from kafkapy._core.reactor import reactor as reactor_module
 from kafkapy._core.reactor.reactor import Request
 from tests.harness.certificates import CertificateAuthority, Identity
 from tests.reactor_harness import TIMEOUT, ReactorHarness, frame, receive_exactly, receive_frame
+from tests.readable import is_readable
 from tests.tls_harness import client_context, echo, running, server_context
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
@@ -292,7 +292,7 @@ def read_until(stream: int, wanted: bytes) -> bytes:
     found = b""
     end = time.monotonic() + TIMEOUT
     while wanted not in found:
-        assert select.select([stream], [], [], max(0, end - time.monotonic()))[0], found
+        assert is_readable(stream, max(0, end - time.monotonic())), found
         part = os.read(stream, 65536)
         assert part, found
         found += part
