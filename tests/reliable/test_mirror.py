@@ -106,6 +106,21 @@ def test_mirror_maker_1s_example_with_other_partition_counts(bootstrap, second, 
     assert sum(each.offset for each in offsets.values()) >= 100
 
 
+def test_a_stop_between_two_polls_still_commits_the_groups_offsets(bootstrap, second):
+    topic = "stopped-between-polls"
+    create(bootstrap, topic, 1)
+    fill(bootstrap, topic, [b"1", b"2"])
+    source = {"bootstrap.servers": bootstrap, "group.id": topic}
+    with Mirror(source, {"bootstrap.servers": second}, topic) as mirror, Admin(bootstrap_servers=bootstrap) as admin:
+        while mirror.counts["copied"] < 2:
+            mirror.run_once()
+        partition = TopicPartition(topic, 0)
+        admin.alter_group_offsets(topic, {partition: 0}).check()
+        mirror.stop()
+        mirror.run()
+        assert admin.list_group_offsets([topic])[topic][partition].offset == 2
+
+
 def test_active_active_clusters_do_not_copy_in_circles(bootstrap, second):
     topic = "both"
     create(bootstrap, topic, 1)

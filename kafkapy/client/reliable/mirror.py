@@ -151,6 +151,7 @@ class Mirror(Closing):
                 self._drop_producer()
                 time.sleep(_RETRY_PAUSE_S)
         if self._consumer.config["group.id"] is not None:
+            self._consumer.forget_wakeup()  # `stop` may have been called while no method of the consumer waited
             with suppress(ApiError, WakeupError):
                 self._consumer.commit(self._read_positions(), _LAST_COMMIT_S)
 
