@@ -34,8 +34,10 @@ def broker(tmp_path_factory):
     with ListeningBroker(tmp_path_factory.mktemp("groups")) as broker:
         with Admin(bootstrap_servers=broker.bootstrap) as admin:
             admin.create_topics([NewTopic("t1", 2, 1), NewTopic("t2", 1, 1)]).check()
-            # the oldest tools do not wait for the coordinator of a new cluster
-            admin.alter_group_offsets("first", {TopicPartition("t1", 0): 0}).check()
+            # The oldest tools do not wait until the coordinator of a group in a new cluster has loaded its partition.
+            for group in ("g1", "g2"):
+                admin.alter_group_offsets(group, {TopicPartition("t1", 0): 0}).check()
+            admin.delete_groups(["g1", "g2"]).check()
         with Producer(bootstrap_servers=broker.bootstrap) as producer:
             for number in range(10):
                 producer.send("t1", value=b"x", partition=number % 2)
