@@ -27,13 +27,19 @@ from kafkapy._core.reactor.reactor_state cimport (
 from kafkapy._core.reactor.reactor_tls cimport iovec, readv, tls_receive
 from kafkapy._core.reactor.request_meter cimport (
     FOLLOWER_FETCH_METER, RequestMeter, meter_add_pending, meter_at, meter_of)
+from kafkapy._core.tls.tls_session cimport READ_BUFFER_BYTES
 from kafkapy._core.bytes.slab cimport Slab, slab_grow, slab_release, slab_retain, slab_take, slab_take_cached
 
 cdef extern from "<sys/socket.h>" nogil:
+    int SOL_SOCKET
+    int SO_RCVLOWAT
     ssize_t recv(int fd, void *buffer, size_t size, int flags)
+    int setsockopt(int fd, int level, int option, const void *value, unsigned int length)
 
 cdef enum:
     READS_PER_TURN = 8              # reads from one connection in one wake-up
+    LEAST_LOW_WATER = 65536         # fewer missing bytes of a frame are not waited for together
+    MOST_LOW_WATER = 262144
     ASSEMBLY_MINIMUM = 16384        # first capacity of a slab for a frame that is still arriving
 
 
@@ -323,6 +329,25 @@ cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nog
     return False
 
 
+cdef void set_low_water(ConnectionState *connection) noexcept nogil:
+    """Sets how many bytes the socket must hold before the connection is readable again.
+
+    The socket of a long frame that is arriving gathers many bytes, so that the reactor does not wake up for each
+    segment. The end of the stream wakes it up at once.
+    """
+    cdef int64_t missing = 0
+    cdef int wanted = 0             # the system's default
+    if connection.assembly != NULL and not connection.readable:
+        missing = <int64_t> connection.assembly_size - <int64_t> connection.assembly.used
+        if connection.tls != NULL:
+            missing -= READ_BUFFER_BYTES  # the session may hold so many bytes that are not decrypted yet
+        if missing >= LEAST_LOW_WATER:
+            wanted = <int> missing if missing < MOST_LOW_WATER else MOST_LOW_WATER
+    if wanted != connection.low_water:
+        connection.low_water = wanted
+        setsockopt(connection.fd, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof(int))
+
+
 cdef void input_serve(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Serves one connection in phase 1: handles frames that were read before, reads from the socket, and handles the
     frames just read."""
@@ -341,6 +366,8 @@ cdef void input_serve(ReactorState *state, ConnectionState *connection) noexcept
         if turns == READS_PER_TURN:
             break
     input_advance(state, connection)
+    if not connection.closed:
+        set_low_water(connection)
 
 
 cdef void input_serve_queued(ReactorState *state) noexcept nogil:

@@ -119,6 +119,7 @@ cdef struct ConnectionState:
     size_t input_end
     Slab *assembly                  # sole pin; a frame that is still arriving, `used` bytes of it are here
     int32_t assembly_size           # the whole size of that frame
+    int low_water                   # the bytes that the socket gathers before it is readable; 0: the system's default
     RequestFrame frame              # in process
     int64_t reserved_bytes          # its share of ReactorState.reserved_bytes
     OutputChunk *output_head

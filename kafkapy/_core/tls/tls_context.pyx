@@ -15,14 +15,13 @@ from kafkapy._core.tls.openssl cimport (
     OpenSslFunctions,
     VerifyCallback, openssl_functions, require_openssl,
 )
-from kafkapy._core.tls.tls_session cimport TlsSession, tls_session_create, verify_peer
+from kafkapy._core.tls.tls_session cimport READ_BUFFER_BYTES, TlsSession, tls_session_create, verify_peer
 
 CLIENT_AUTH_NONE = 0
 CLIENT_AUTH_REQUESTED = 1
 CLIENT_AUTH_REQUIRED = 2
 
 cdef enum:
-    READ_BUFFER_BYTES = 65536       # received at once; freed whenever the session waits for the peer
     TICKETS = 1                     # of TLS 1.3, after a full handshake
 
 PROTOCOLS = {"TLSv1.2": TLS1_2_VERSION, "TLSv1.3": TLS1_3_VERSION}

@@ -7,6 +7,10 @@ from libc.stdint cimport int64_t, uint8_t
 
 from kafkapy._core.tls.openssl cimport SSL, SSL_CTX
 
+cdef enum:
+    # Received at once: four records of the largest size. Freed whenever the session waits for the peer.
+    READ_BUFFER_BYTES = 65664
+
 cdef enum TlsPhase:
     TLS_HANDSHAKE = 0
     TLS_ESTABLISHED = 1             # the handshake is complete, and Python has not been notified yet
