@@ -265,7 +265,7 @@ class _Frames:
 
     def send(self, frame: bytes) -> None:
         connection = self._connection
-        connection.send((frame,))
+        connection.send((frame,), at_once=False)  # the replies to pipelined requests are written together
         unsent = connection.unsent_bytes
         if unsent > _MOST_UNSENT_BYTES and not connection.is_closed:
             logger.warning("Closing the connection of /%s, which does not read %d bytes", self.peer_host, unsent)

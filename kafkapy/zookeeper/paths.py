@@ -35,7 +35,7 @@ def check_path(path: str) -> None:
         return
     if not path.startswith("/") or path.endswith("/"):
         raise OperationError(ZooKeeperError.BAD_ARGUMENTS)
-    if any(name in ("", ".", "..") for name in path[1:].split("/")):
+    if "//" in path or ("/." in path and any(name in (".", "..") for name in path.split("/"))):
         raise OperationError(ZooKeeperError.BAD_ARGUMENTS)
     if not (path.isascii() and path.isprintable()) and any(map(_is_refused, path)):
         raise OperationError(ZooKeeperError.BAD_ARGUMENTS)

@@ -173,7 +173,12 @@ class ZooKeeperServer:
             del self._clients_by_session[client.session_id]
 
     def receive(self, client: Client, frame: bytes) -> None:
-        """Handles one frame of a client. The connection is closed if the frame cannot be decoded."""
+        """Handles one frame of a client. The connection is closed if the frame cannot be decoded.
+
+        Frames that arrive after the server has closed the connection are ignored.
+        """
+        if client.is_closed:
+            return
         self.received_count += 1
         client.received += 1
         try:

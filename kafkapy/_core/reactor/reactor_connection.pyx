@@ -27,6 +27,7 @@ from kafkapy._core.tls.session_facts cimport (
 
 cdef enum:
     COPY_LIMIT = 8192               # a chunk of at most this size is copied, a longer one is pinned
+    GATHER_LIMIT = 65536            # the most bytes of frames that wait to be written together
 
 
 cdef int write_answer(ReactorState *shared, ConnectionState *connection, chunks) except -1:
@@ -324,12 +325,14 @@ cdef class OutgoingConnection(Connection):
         """The errno with which the connection was refused or broken; 0 if it is open, or closed for another reason."""
         return self.native.close_detail if self.native.close_reason == CLOSE_ERROR else 0
 
-    def send(self, chunks):
+    def send(self, chunks, bint at_once=True):
         """Sends one frame. Does nothing if the connection is closed.
 
         `chunks` are the parts of the frame, without the size prefix: bytes-like objects and FileRanges, which are
-        *pinned* until they are sent. The frame is written at once, so that the peer works while the caller does. Only
-        bytes that the socket does not accept wait until the reactor writes all answers (phase 3).
+        *pinned* until they are sent. With `at_once` the frame is written immediately, so that the peer works while the
+        caller does. Otherwise, and if the socket does not accept all bytes, it waits until the reactor writes all
+        answers (phase 3), so that one system call writes several frames. If more than GATHER_LIMIT bytes wait, they are
+        written immediately in any case.
         """
         cdef ConnectionState *native = self.native
         if native.closed or native.closing:
@@ -338,9 +341,13 @@ cdef class OutgoingConnection(Connection):
             raise RuntimeError("only the reactor's thread may send: post() it")
         write_answer(self.shared, native, chunks)
         connection_touch(self.shared, native)
-        if not native.blocked:
+        if native.blocked:
+            return
+        if at_once or native.output_bytes > GATHER_LIMIT:
             with nogil:
                 output_flush(self.shared, native)
+        else:
+            connection_want_output(self.shared, native)
 
     cdef int deliver(self, Request response) except -1:
         """Calls `on_response` with the response, and allows the connection's next one to be handled.

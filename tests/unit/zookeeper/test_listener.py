@@ -32,7 +32,7 @@ class ScriptedConnection:
     def describe_close(self):
         return "TLS failed: a reason"
 
-    def send(self, chunks):
+    def send(self, chunks, at_once):
         self.sent += chunks
 
     def mute(self, delay_ms):

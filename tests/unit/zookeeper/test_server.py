@@ -267,6 +267,14 @@ def test_a_client_continues_its_session_on_a_new_connection(harness, client):
     assert again.exists("/a").owner == again.session_id
 
 
+def test_a_request_on_a_connection_that_the_server_has_closed_is_ignored(harness, client):
+    again = type(client)(harness)
+    again.connect(client.session_id, client.password)
+    client.transmit(encode_int(9) + encode_int(Op.CREATE) + create_body("/a"))
+    assert again.children("/") == ["zookeeper"]
+    assert not client.frames
+
+
 @pytest.mark.parametrize("change", ["password", "session"])
 def test_a_session_needs_its_id_and_password(harness, client, change):
     again = type(client)(harness)

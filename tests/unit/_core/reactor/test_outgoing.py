@@ -123,6 +123,42 @@ def test_a_frame_is_written_before_the_sender_returns_to_the_reactor() -> None:
         assert peer.harness.call(send_and_wait) == b"request 2"
 
 
+def test_gathered_frames_are_written_when_the_sender_returns_to_the_reactor() -> None:
+    with running() as peer:
+        connection = peer.connect(first=b"request 1")
+        accepted = peer.accept()
+        assert receive_frame(accepted) == b"request 1"
+
+        def gather() -> int:
+            for number in (2, 3):
+                connection.send([b"request %d" % number], at_once=False)
+            accepted.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                accepted.recv(1)
+            accepted.settimeout(TIMEOUT)
+            return connection.unsent_bytes
+
+        assert peer.harness.call(gather) == 2 * len(frame(b"request 2"))
+        assert [receive_frame(accepted), receive_frame(accepted)] == [b"request 2", b"request 3"]
+
+
+def test_many_gathered_bytes_are_written_before_the_sender_returns() -> None:
+    with running() as peer:
+        connection = peer.connect(first=b"request 1")
+        accepted = peer.accept()
+        assert receive_frame(accepted) == b"request 1"
+
+        def gather() -> list[int]:
+            received = []
+            for _ in range(2):
+                connection.send([bytes(50_000)], at_once=False)
+                received.append(connection.unsent_bytes)
+            return received
+
+        assert peer.harness.call(gather) == [50_004, 0]
+        assert [len(receive_frame(accepted)), len(receive_frame(accepted))] == [50_000, 50_000]
+
+
 def test_no_response_of_a_muted_connection_is_taken() -> None:
     with running() as peer:
         muted = peer.connect(first=b"request")
