@@ -15,8 +15,12 @@ POM = Path(__file__).with_name("pom.xml")
 
 
 class RealZooKeeper(ServerProcess):
-    """A standalone ZooKeeper that serves at `zookeeper`, host:port, with TTL nodes and all four-letter words."""
+    """A standalone ZooKeeper that serves at `zookeeper`, host:port, with TTL nodes and all four-letter words.
 
+    `java` are the first words of its command line: the program and the options of the virtual machine.
+    """
+
+    java = tuple(java_command())
     ready_line = re.compile(r"PrepRequestProcessor \(sid:0\) started")
 
     def __init__(self, directory: Path, options: Mapping[str, str] | None = None) -> None:
@@ -45,4 +49,4 @@ class RealZooKeeper(ServerProcess):
         }
         words = [f"-D{key}={value}" for key, value in options.items()]
         main = "org.apache.zookeeper.server.ZooKeeperServerMain"
-        return [*java_command(), *words, "-cp", f"{jars}/*", main, str(self.directory / "zoo.cfg")]
+        return [*self.java, *words, "-cp", f"{jars}/*", main, str(self.directory / "zoo.cfg")]

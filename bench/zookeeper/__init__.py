@@ -1,0 +1,1 @@
+"""The comparison of `zookeeper.listener` with Apache ZooKeeper. See `bench.zookeeper.__main__`."""
