@@ -11,7 +11,7 @@ from itertools import dropwhile
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.dynamic import dynamic_row
 from kafkapy.config.row import READ_ONLY, REQUIRED, ConfigSource, Row
-from kafkapy.config.table import BROKER_ROWS, TOPIC_ROWS, TOPIC_SYNONYMS, broker_synonyms
+from kafkapy.config.table import BROKER_ROWS, OWN_ROWS, TOPIC_ROWS, TOPIC_SYNONYMS, broker_synonyms
 from kafkapy.config.topic_config import TopicConfig
 from kafkapy.config.value import default_value, format_value
 from kafkapy.named_tuple import NamedTuple
@@ -31,7 +31,7 @@ class ConfigSynonym(NamedTuple):
 class ConfigEntry(NamedTuple):
     """One key of a DescribeConfigs response.
 
-    `type` is the number of the key's ConfigType, or 0 for a key that Kafka does not have.
+    `type` is the number of the key's ConfigType, or 0 for an unknown key.
     """
 
     name: str
@@ -45,7 +45,10 @@ class ConfigEntry(NamedTuple):
 
 
 def describe_broker(config: BrokerConfig) -> list[ConfigEntry]:
-    """Returns every key of one broker, and the unknown keys of its file, whose values may be secrets and are hidden."""
+    """Returns every key that brokers of Kafka have, and the other keys that are set for this broker.
+
+    The others are kafkapy's own, and unknown ones, whose values may be secrets and are hidden.
+    """
     names = [*BROKER_ROWS, *(name for name in _texts_of(config) if name not in BROKER_ROWS)]
     return [_broker_entry(config, name, lambda source: True) for name in names]
 
@@ -79,7 +82,7 @@ def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
 
 
 def _broker_entry(config: BrokerConfig, name: str, shown: Callable[[ConfigSource], bool]) -> ConfigEntry:
-    row = dynamic_row(name)
+    row = dynamic_row(name) or OWN_ROWS.get(name)
     sensitive = row is None or row.sensitive
     found = _synonyms(config, name, hidden=sensitive)
     synonyms = [synonym for synonym in found if shown(synonym.source)]
@@ -96,7 +99,7 @@ def _broker_entry(config: BrokerConfig, name: str, shown: Callable[[ConfigSource
 
 
 def _broker_value(config: BrokerConfig, name: str, row: Row | None) -> str | None:
-    if row is not None and name in BROKER_ROWS:
+    if row is not None and (name in BROKER_ROWS or name in OWN_ROWS):
         return format_value(row.type, config[name])
     for texts in (config.dynamic_broker, config.dynamic_default, config.originals):
         if name in texts:
@@ -124,7 +127,7 @@ def _synonyms(config: BrokerConfig, key: str, *, hidden: bool) -> list[ConfigSyn
         if name in texts
     ]
     for name in names:
-        row = BROKER_ROWS.get(name)
+        row = BROKER_ROWS.get(name) or OWN_ROWS.get(name)
         if row is not None and row.default is not None and row.default is not REQUIRED:
             value = None if hidden else format_value(row.type, default_value(row))
             found.append(ConfigSynonym(name, value, ConfigSource.DEFAULT))

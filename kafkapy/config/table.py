@@ -41,7 +41,7 @@ BROKER_MODULES = (
 BROKER_ROWS: dict[str, Row] = {row.name: row for row in chain.from_iterable(module.ROWS for module in BROKER_MODULES)}
 # Keys that Kafka reads but does not describe.
 INTERNAL_ROWS: dict[str, Row] = {row.name: row for row in internal.ROWS}
-# Keys of kafkapy's own, which DescribeConfigs does not describe.
+# Keys of kafkapy's own, which DescribeConfigs describes only if they are set.
 OWN_ROWS: dict[str, Row] = {row.name: row for row in own.ROWS}
 # Every key that a broker's file may hold.
 STATIC_ROWS: dict[str, Row] = {**BROKER_ROWS, **INTERNAL_ROWS, **OWN_ROWS}

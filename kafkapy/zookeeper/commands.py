@@ -6,9 +6,9 @@ it is complete or refused, as with Apache Kafka's controller, and a refusal is l
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from math import isfinite
 from typing import Any, Protocol
 
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, QuotaEntity
@@ -20,7 +20,7 @@ from kafkapy.zookeeper.acl_nodes import CHANGE_FOLDERS, EMPTY_FOLDERS, TYPE_FOLD
 from kafkapy.zookeeper.node import Node
 from kafkapy.zookeeper.scram_nodes import CredentialChanges, credential_changes, without_keys
 from kafkapy.zookeeper.tree import Transaction, Tree
-from kafkapy.zookeeper.view import UNNAMED_ENTITY, encode_json, entity_of, public_config, user_of
+from kafkapy.zookeeper.view import UNNAMED_ENTITY, decode_json, encode_json, entity_of, public_config, user_of
 
 logger = logging.getLogger("kafkapy.zookeeper.Commands")
 
@@ -165,8 +165,12 @@ class Commands:
                 self._restore_if_shown(write.path)
 
     def _restore_if_shown(self, path: str) -> None:
-        """Makes the node at `path` show the metadata again, if it is a node of ACLs or of a configuration."""
-        if is_acl_node(path) or path.startswith(_CONFIGS):
+        """Makes the node at `path` show the metadata again, unless it may become a topic by another write.
+
+        A node that requests an election or a reassignment is deleted, so that a tool can create it again.
+        """
+        name = path.removeprefix(_TOPICS)
+        if name == path or name in self._image().topics.by_name:
             self._restore(path)
 
     def resume(self) -> None:
@@ -234,8 +238,11 @@ class Commands:
                 self._create_topic(name, assignment)
             return
         added = [assignment[number] for number in sorted(assignment) if number not in existing.partitions]
+        path = f"{_TOPICS}{name}"
         if added:
-            self._requests.add_partitions(name, len(assignment), added, _logged(f"partitions of {name}"))
+            self._requests.add_partitions(name, len(assignment), added, self._restored(path))
+        elif assignment != {number: list(each.replicas) for number, each in existing.partitions.items()}:
+            self._restored(path)("the node of a topic can only add partitions; use /admin/reassign_partitions")
 
     def _create_topic(self, name: str, assignment: Assignment) -> None:
         node = self._tree.nodes.get(f"{self._chroot}{_TOPIC_CONFIGS}{name}")
@@ -284,6 +291,8 @@ class Commands:
         the node at `path` is restored.
         """
         quotas = {key: float(value) for key, value in config.items() if key not in MECHANISMS_BY_NAME}
+        if not all(map(isfinite, quotas.values())):
+            raise ValueError("a quota is not a finite number")
         changes = credential_changes(user_of(entity), before, config)
         if changes is not None:
             self._requests.alter_credentials(changes, self._restored(path))
@@ -339,7 +348,7 @@ class Commands:
 
 
 def _parse(node: Node) -> dict[str, Any]:
-    value = json.loads(node.data or b"{}")
+    value = decode_json(node.data or b"{}")
     if not isinstance(value, dict):
         raise ValueError("the data is not a JSON object")
     return value
@@ -348,16 +357,15 @@ def _parse(node: Node) -> dict[str, Any]:
 def _without_keys(node: Node) -> Node:
     """Returns the node of a user without the salts and keys of the user's credentials.
 
-    The result has no data if the data of `node` cannot be understood.
+    If the data of `node` cannot be understood, the result has an object without a configuration, which is refused.
     """
     if not node.data:
         return node
     try:
         value = _parse(node)
-        config = without_keys(value["config"])
+        return node._replace(data=encode_json({**value, "config": without_keys(value["config"])}))
     except (ValueError, KeyError, TypeError, AttributeError):
-        return node._replace(data=b"")
-    return node._replace(data=encode_json({**value, "config": config}))
+        return node._replace(data=b"{}")
 
 
 def _partitions(value: dict[str, Any]) -> list[TopicPartition]:
@@ -367,16 +375,3 @@ def _partitions(value: dict[str, Any]) -> list[TopicPartition]:
 def _is_moving(image: MetadataImage, topic_partition: TopicPartition) -> bool:
     partition = image.topics.partition(*topic_partition)
     return partition is not None and bool(partition.adding_replicas or partition.removing_replicas)
-
-
-def _logged(what: str) -> OnDone:
-    """Returns a callback for the outcome of a request, which logs the reason if the request was refused.
-
-    `what` names, for the log message, what the refused request should have changed, such as "partitions of orders".
-    """
-
-    def done(error: str | None) -> None:
-        if error is not None:
-            logger.warning("The %s was not changed: %s", what, error)
-
-    return done

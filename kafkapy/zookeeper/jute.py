@@ -54,11 +54,9 @@ class JuteReader:
         return None if length == -1 else self.read_bytes(length)
 
     def read_string(self) -> str | None:
+        """Returns a string, or None for null. As in Java, U+FFFD replaces bytes that are not UTF-8."""
         encoded = self.read_buffer()
-        try:
-            return None if encoded is None else encoded.decode()
-        except UnicodeDecodeError as error:
-            raise ProtocolViolation(f"a string that is not UTF-8: {error}") from None
+        return None if encoded is None else encoded.decode(errors="replace")
 
     def read_text(self) -> str:
         """Returns a string that may not be null."""
@@ -68,11 +66,14 @@ class JuteReader:
         return text
 
     def read_vector(self, read_element: Callable[[], T]) -> list[T] | None:
-        """Returns the elements, each of which `read_element` reads; None for the null vector."""
+        """Returns the elements, each of which `read_element` reads; None for the null vector.
+
+        As in ZooKeeper, a vector whose length is below -1 is empty.
+        """
         count = self.read_int()
         if count == -1:
             return None
-        if not 0 <= count <= self.remaining:  # each element has at least one byte
+        if count > self.remaining:  # each element has at least one byte
             raise ProtocolViolation(f"a vector of {count} elements in {self.remaining} bytes")
         return [read_element() for _ in range(count)]
 

@@ -44,6 +44,8 @@ _MOST_UNSENT_BYTES = 64 << 20
 # The interval at which a connection whose client does not read is inspected, and the longest time without inspection.
 _UNSENT_INTERVAL_MS = 5
 _MUTED_MS = 3_600_000
+# The end of a connection that is not logged.
+_NORMAL_END = "closed by the peer"
 # How long an incomplete beginning of a connection waits for more bytes before it is read again.
 _PARTIAL_RETRY_MS = 20
 
@@ -211,8 +213,11 @@ class Listener:
 
         def ended(_: OutgoingConnection) -> None:
             timer.cancel()
+            reason = connection.describe_close()
             if client.received == 0 and context is not None:
-                logger.info("The connection of /%s ended without a request: %s", host, connection.describe_close())
+                logger.info("The connection of /%s ended without a request: %s", host, reason)
+            elif not client.is_closed and reason != _NORMAL_END:
+                logger.warning("The connection of /%s has failed: %s", host, reason)
             server.disconnected(client)
             self._release(host)
 

@@ -144,7 +144,7 @@ def _notify(server: ServedTree, client: Client, events: Iterable[WatchEvent]) ->
 def _add_watch(server: ServedTree, client: Client, reader: JuteReader) -> bytes:
     path, mode = reader.read_text(), reader.read_int()
     if not 0 <= mode < len(_LASTING_MODES):
-        raise OperationError(ZooKeeperError.BAD_ARGUMENTS)
+        raise ProtocolViolation(f"{mode} is not a mode of watches")
     server.watches.watch_persistently(path, client, _LASTING_MODES[mode])
     return encode_int(ZooKeeperError.OK)
 

@@ -207,11 +207,16 @@ class ZooKeeperServer:
             return
         session = self.tree.sessions.get(request.session_id)
         if session is None or not secrets.compare_digest(session.password, request.password):
+            what = "does not exist" if session is None else "has another password"
+            logger.warning("Refusing /%s: its session 0x%x %s", client.address, request.session_id, what)
             self.outbox.send(client, _connect_response(0, 0, bytes(_SESSION_PASSWORD_BYTES), request.knows_read_only))
             self.outbox.send(_Closer(client, "its session has expired"), b"")
             return
         previous = self._clients_by_session.pop(request.session_id, None)
         if previous is not None:
+            logger.info(
+                "Closing the connection of /%s: the session 0x%x has moved", previous.address, request.session_id
+            )
             previous.close("its client has connected again")
             self.disconnected(previous)
         client.timeout_ms = timeout_ms

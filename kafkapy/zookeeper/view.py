@@ -70,7 +70,7 @@ class ViewNode(NamedTuple):
         if not isinstance(self.value, dict):
             return data == self.encode()
         try:
-            shown = json.loads(data or b"")
+            shown = decode_json(data or b"")
         except ValueError:
             return False
         if self.is_acl:
@@ -79,6 +79,14 @@ class ViewNode(NamedTuple):
 
     def _stable(self, value: Json) -> Json:
         return {key: value[key] for key in value if key not in self.volatile}
+
+
+def decode_json(data: bytes) -> Any:
+    """Returns the value of a JSON text. Raises ValueError for other data, and for arrays nested too deeply."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("the JSON value is nested too deeply") from None
 
 
 def encode_json(value: Json) -> bytes:
@@ -278,7 +286,7 @@ def quota_nodes(
     path = "".join(f"/{kind}/{encode_entity(names.pop(key))}" for key, kind in _ENTITY_KINDS if key in names)
     if names or path.count("/") not in (2, 4):
         return {}
-    config = {key: str(int(value)) if value == int(value) else str(value) for key, value in quotas.items()}
+    config = {key: str(int(value)) if float(value).is_integer() else str(value) for key, value in quotas.items()}
     config |= shown_credentials(credentials)
     nodes = {f"/config{path}": _config_node(config)}
     if path.count("/") == 4:

@@ -45,6 +45,27 @@ def test_synonyms_from_the_strongest_to_the_default():
     assert [synonym.source for synonym in hours.synonyms] == [ConfigSource.STATIC_BROKER, ConfigSource.DEFAULT]
 
 
+def test_keys_of_our_own_are_described_when_they_are_set():
+    config = BrokerConfig(
+        {
+            "zookeeper.listener": "localhost:2181",
+            "zookeeper.listener.max.request.bytes": "2048",
+            "kafkapy.metrics.username": "prometheus",
+            "kafkapy.metrics.password": "pa55",
+        }
+    )
+    entries = by_name(describe_broker(config))
+    assert entries["zookeeper.listener"][:5] == (
+        "zookeeper.listener", "localhost:2181", True, ConfigSource.STATIC_BROKER, False,
+    )  # fmt: skip
+    limit = entries["zookeeper.listener.max.request.bytes"]
+    assert (limit.value, limit.type, limit.synonyms[0].value) == ("2048", ConfigType.INT, "2048")
+    assert limit.documentation
+    assert entries["kafkapy.metrics.password"].sensitive
+    assert "pa55" not in repr(entries)
+    assert "zookeeper.mirror.connect" not in entries
+
+
 def test_broker_keys():
     config = BrokerConfig({"num.io.threads": "+4", "ssl.key.password": "pa55", "unheard.of": "pa55"})
     entries = by_name(describe_broker(config))

@@ -384,6 +384,12 @@ def test_the_default_user_has_no_credentials(harness, caplog):
     assert "only a user with a name has credentials" in caplog.text
 
 
+@pytest.mark.parametrize(("value", "shown"), [(float("nan"), "nan"), (float("inf"), "inf"), (0.5, "0.5"), (5.0, "5")])
+def test_a_quota_that_is_no_integer_is_shown(harness, value, shown):
+    harness.show(harness.image._replace(client_quotas={(("client-id", "c"),): {"producer_byte_rate": value}}))
+    assert harness.json("/config/clients/c")["config"] == {"producer_byte_rate": shown}
+
+
 def test_the_end_of_a_users_quotas_leaves_those_of_its_clients(harness):
     own, first, second = (("user", "u"),), (("client-id", "a"), ("user", "u")), (("client-id", "b"), ("user", "u"))
     image = harness.image
