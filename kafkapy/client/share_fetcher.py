@@ -116,10 +116,12 @@ class ShareFetcher:
     # Called by the application's thread, with the lock held
 
     def fetch(self, acknowledgements: ToSend, deadline_ms: int) -> None:
-        """Fetches records until some arrive; the next ShareFetch of each broker contains the acknowledgements.
+        """Begins to fetch records, which goes on until some arrive, and returns. The next ShareFetch to each broker
+        contains the acknowledgements.
 
-        If `acknowledgements` renew locks, they are sent alone and nothing is fetched, because the renewed records are
-        delivered first. In this case they are repeated after retriable errors until `deadline_ms` (monotonic).
+        If `acknowledgements` renew locks, they are sent alone and nothing is fetched, because the application
+        first gets the renewed records again. In this case the acknowledgements are repeated after retriable errors
+        until `deadline_ms` (monotonic), which has no meaning otherwise.
         """
         if any(each.renewals for each in acknowledgements.values()):
             self.commit(acknowledgements, deadline_ms)

@@ -92,8 +92,9 @@ class ConsumerInstance:
         the records that earlier requests returned.
 
         Waits until the records have `fetch.min.bytes`, or for `timeout_s`; None stands for the instance's
-        `consumer.request.timeout.ms`. The records have at most `max_bytes` together, and never more than
-        `largest_bytes`; a larger record is returned alone.
+        `consumer.request.timeout.ms`. The records have at most `max_bytes` together, the limit of the request, and at
+        most `largest_bytes`, the limit of the server. Only a single record may be larger than these limits; it is then
+        returned alone.
         """
         if self._commits and self._received:
             with suppress(KafkapyError):

@@ -352,7 +352,8 @@ class GroupCleaner:
         """Writes a control batch to the cleaned segment, or leaves it out; `data` are the bytes of the whole batch.
 
         A marker is left out once no record of its transaction is left and its delete horizon has passed. An empty batch
-        remains if the batch is the last one that may be cleaned, or if the log has only markers of the producer.
+        remains instead if the batch is the last one that may be cleaned, or if the log has no records of the batch's
+        producer, but only markers.
         """
         is_useless = self._transactions.is_useless(batch)
         discard = is_useless and batch.has_delete_horizon and batch.base_timestamp <= self._filter.wall_ms

@@ -253,7 +253,8 @@ cdef bint read_found(GateContext gate, FetchRequest *request, PyObject *found, i
 
 
 cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *cursor) noexcept nogil:
-    """Finds the bytes to send from all partitions of the request. Returns their number, or -1 if the gate declines."""
+    """Finds the bytes to send from all partitions of the request. Returns the number of partitions, or -1 if the gate
+    declines."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef const uint8_t *topic
     cdef const uint8_t *previous = NULL

@@ -586,7 +586,7 @@ cdef class Reactor:
         return 0
 
     cdef int run_posted(self) except -1:
-        """Runs the callbacks posted so far. Callbacks that these post run in the next Python phase."""
+        """Runs the callbacks posted so far. Callbacks that these post run in the next wake-up."""
         cdef Py_ssize_t waiting
         self.wakeup.ready = False
         self.wakeup_sent = False

@@ -84,8 +84,10 @@ def _library() -> ctypes.CDLL:
 
 @cache
 def _legacy_fetch() -> Callable[[bytes], int | None]:
-    """Returns a function that returns the cipher with a name of OpenSSL (bytes) from OpenSSL 3's legacy provider, as a
-    pointer, or None if it is not available. The provider is loaded into a library context of its own.
+    """Returns a function whose argument is OpenSSL's name of a cipher. It returns a pointer to the cipher of OpenSSL
+    3's legacy provider, or None if the provider does not have that cipher.
+
+    The provider is loaded into a library context of its own.
     """
     library = _library()
     try:

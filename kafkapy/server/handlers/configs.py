@@ -392,6 +392,7 @@ def _find_invalid(
 ) -> dict[ConfigResource, ErrorMessage]:
     """Returns the resources whose changes are invalid independently of the metadata, with their errors.
 
+    `keys` are the resources of the request; a resource that is in them more than once is invalid.
     On a listener of the controller, the configuration of every broker may be changed, but only the logger levels of
     this node; on a broker's listener, both only of this broker. A resource of another node is invalid. With
     `replaces_all` the changes replace all overrides of their resource.

@@ -97,7 +97,7 @@ def _date_finding(name: str, alias: str, certificate: Certificate, now: float, *
 
 
 def _revocations(name: str, material: TlsMaterial, now: float) -> Findings:
-    """Yields a finding for each revocation list that is not valid or expires soon.
+    """Yields a finding for each revocation list of the listener `name` that is not valid or expires soon.
 
     The broker refuses clients with certificates of the authority of a list that is not valid.
     """

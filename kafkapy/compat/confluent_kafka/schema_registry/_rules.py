@@ -278,7 +278,7 @@ class ErrorAction(RuleAction):
         return "ERROR"
 
     def run(self, ctx: RuleContext, message: Any, ex: Exception | None) -> None:
-        """Raises SerializationError with the text and the cause `ex`."""
+        """Raises SerializationError, whose cause is `ex`; its text is that of `ex`, or without `ex` names the rule."""
         raise SerializationError(str(ex) if ex is not None else f"the rule {ctx.rule.name} has failed") from ex
 
 

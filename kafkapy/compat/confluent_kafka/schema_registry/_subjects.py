@@ -105,9 +105,11 @@ class AssociatedNameStrategy:
     ) -> str | None:
         """Returns the subject of the keys or the values (`ctx.field`) of the topic `ctx.topic`.
 
-        `record_name` is the full name of the schema's type; `conf` is the strategy's configuration. Returns None if the
-        fallback strategy needs the type's name and the type has none. Raises ValueError without `ctx` and for an
-        invalid fallback; SerializationError if the topic has several subjects, or none while the fallback is NONE.
+        This is the subject that the registry associates with the topic, or, if there is none, the subject that the
+        fallback strategy names (see the class). `record_name` is the full name of the schema's type; `conf` is the
+        strategy's configuration. Returns None if the fallback strategy needs the type's name and the type has none.
+        Raises ValueError without `ctx` and for an invalid fallback; SerializationError if the registry associates
+        several subjects with the topic, or none while the fallback is NONE.
         """
         context = _required(ctx)
         is_key = context.field == MessageField.KEY
@@ -184,9 +186,11 @@ class AsyncAssociatedNameStrategy:
     ) -> str | None:
         """Returns the subject of the keys or the values (`ctx.field`) of the topic `ctx.topic`.
 
-        `record_name` is the full name of the schema's type; `conf` is the strategy's configuration. Returns None if the
-        fallback strategy needs the type's name and the type has none. Raises ValueError without `ctx` and for an
-        invalid fallback; SerializationError if the topic has several subjects, or none while the fallback is NONE.
+        This is the subject that the registry associates with the topic, or, if there is none, the subject that the
+        fallback strategy names (see the class). `record_name` is the full name of the schema's type; `conf` is the
+        strategy's configuration. Returns None if the fallback strategy needs the type's name and the type has none.
+        Raises ValueError without `ctx` and for an invalid fallback; SerializationError if the registry associates
+        several subjects with the topic, or none while the fallback is NONE.
         """
         client = None if schema_registry_client is None else schema_registry_client.blocking
         return await asyncio.to_thread(self.blocking, ctx, record_name, client, conf)
