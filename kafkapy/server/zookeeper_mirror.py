@@ -35,7 +35,7 @@ _LONGEST_DELAY_S = 10
 _BROKERS = "/brokers/ids"
 # The folders of which the mirror alone decides what they contain.
 _FOLDERS = (_BROKERS, "/brokers/topics", "/config/topics", "/config/brokers")
-_CONTROLLER = "/controller"
+_CONTROLLER_NODE = "/controller"
 _CLUSTER_ID_PATH = "/cluster/id"
 _USERS = "/config/users/"
 _CREDENTIALS_PREFIX = "SCRAM-"
@@ -143,7 +143,7 @@ class ZooKeeperMirror:
     def _owns_nodes(self) -> bool:
         """Returns whether an ephemeral node belongs to this broker's session."""
         try:
-            paths = [_CONTROLLER, *(f"{_BROKERS}/{name}" for name in self._client.get_children(_BROKERS))]
+            paths = [_CONTROLLER_NODE, *(f"{_BROKERS}/{name}" for name in self._client.get_children(_BROKERS))]
         except NoNodeError:
             return False
         stats = [self._client.exists(path) for path in paths]
