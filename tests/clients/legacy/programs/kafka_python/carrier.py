@@ -87,7 +87,7 @@ def consume(settings, lines, bootstrap, topic, partitions, count, group):
         while received < int(count):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"only {received} of {count} records")
-            for records in consumer.poll(timeout_ms=200, max_records=2000).values():
+            for records in consumer.poll(timeout_ms=5000, max_records=2000).values():
                 received += len(records)
                 sys.stdout.writelines(map(_line, records))
         if group != "-":
