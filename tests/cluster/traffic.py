@@ -35,8 +35,8 @@ class TrafficProducer(BackgroundClient):
     """Sends numbered records to all partitions of a topic in turn, until it is stopped, on a thread of its own.
 
     `rate` is in records per second. With `transaction_size` the records are in transactions of that many, of which
-    every third is aborted. `restarts` counts the errors after which only a new producer could continue. `bootstrap`
-    returns the addresses of the brokers that there are now.
+    every third is aborted. `fatal_errors` has the codes of the errors after which only a new producer could continue.
+    `bootstrap` returns the addresses of the brokers that there are now.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class TrafficProducer(BackgroundClient):
         **settings: Any,
     ) -> None:
         super().__init__(name)
-        self.restarts = 0
+        self.fatal_errors: list[int] = []
         self._history = history
         self._topic = topic
         self._partitions = partitions
@@ -133,7 +133,7 @@ class TrafficProducer(BackgroundClient):
                 if details.txn_requires_abort():
                     is_commit, outcome = False, Outcome.NOT_DONE
                 elif not details.retriable():
-                    self.restarts += 1
+                    self.fatal_errors.append(details.code())
                     self._producer.purge()
                     while len(self._producer):  # every record gets its outcome
                         with suppress(KafkaException):  # the fatal error again
