@@ -5,20 +5,20 @@ The jars are stored in KAFKAPY_PEERS (default: `.peers` in the repository, which
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from kafkapy.types import random_uuid, uuid_to_string
+from tests.package_managers import fetch, made_once
 from tests.ports import free_ports
 from tests.server_process import ServerProcess
 
 ROOT = Path(__file__).parents[1]
 POM = Path(__file__).with_name("peer_pom.xml")
+MAVEN = ("mvn", "-q", "-B", "-Dstyle.color=never")
 # The options of Kafka's own start script.
 BROKER_OPTIONS = (
     "-server",
@@ -49,44 +49,21 @@ def peers_directory() -> Path:
 def kafka_directory(version: str) -> Path:
     """Returns the folder of a release, with `libs/*.jar` below it; Maven fetches a missing release."""
     directory = peers_directory() / f"kafka-{version}"
-    complete = directory / ".complete"
-    if complete.exists():
-        return directory
-    for program in ("java", "mvn"):
-        if shutil.which(program) is None:
-            raise RuntimeError(
-                f"Apache Kafka {version} needs {program}; ./run-tests installs it, or says what to install"
-            )
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not complete.exists():
-            command = [
-                "mvn",
-                "-q",
-                "-B",
-                "-Dstyle.color=never",
-                "-f",
-                str(POM),
-                f"-Dkafka.version={version}",
-                "dependency:copy-dependencies",
-            ]
-            command += [f"-DoutputDirectory={directory / 'libs'}", "-DincludeScope=runtime"]
-            command += ["-Plog4j2"] if int(version.partition(".")[0]) >= 4 else []
-            subprocess.run(command, check=True)
-            complete.touch()
-    return directory
+
+    def make() -> None:
+        command = [*MAVEN, "-f", str(POM), f"-Dkafka.version={version}", "dependency:copy-dependencies"]
+        command += [f"-DoutputDirectory={directory / 'libs'}", "-DincludeScope=runtime"]
+        fetch([*command, *(["-Plog4j2"] if int(version.partition(".")[0]) >= 4 else [])])
+
+    return made_once(directory, make)
 
 
 def fetched_jar(artifact: str) -> Path:
     """Returns the jar of an artifact `group:name:version`, which Maven fetches once."""
     _, name, version = artifact.split(":")
-    directory = peers_directory() / name
-    jar = directory / f"{name}-{version}.jar"
-    if not jar.exists():
-        command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}"]
-        subprocess.run([*command, f"-DoutputDirectory={directory}"], check=True)
-    return jar
+    directory = peers_directory() / f"{name}-{version}"
+    command = [*MAVEN, "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={directory}"]
+    return made_once(directory, lambda: fetch(command)) / f"{name}-{version}.jar"
 
 
 def run_tool(

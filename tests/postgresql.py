@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.peers import peers_directory
+from tests.peers import fetched_jar
 from tests.ports import free_ports
 
 # PostgreSQL does not run as root; the package creates this user.
@@ -29,12 +29,7 @@ def programs() -> Path:
 
 def jdbc_driver() -> Path:
     """Returns the JDBC driver's jar, which Maven fetches once."""
-    directory = peers_directory() / "postgresql-driver"
-    jar = directory / f"postgresql-{DRIVER.rpartition(':')[2]}.jar"
-    if not jar.exists():
-        command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={DRIVER}", f"-DoutputDirectory={directory}"]
-        subprocess.run(command, check=True)
-    return jar
+    return fetched_jar(DRIVER)
 
 
 class PostgreSQL:

@@ -3,17 +3,16 @@ matching release of PySpark in an environment of its own, both stored below KAFK
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.peers import peers_directory
+from tests.package_managers import fetch, made_once
+from tests.peers import MAVEN, peers_directory
 
 ROOT = Path(__file__).parents[1]
 POM = Path(__file__).with_name("spark_pom.xml")
@@ -35,12 +34,9 @@ PACKAGES = (
 def connector_jars() -> list[Path]:
     """Returns the jars for `spark.jars`, which are downloaded once."""
     directory = peers_directory() / f"spark-connector-{SPARK_VERSION}"
-
-    def fetch() -> None:
-        command = ["mvn", "-q", "-B", "-f", str(POM), f"-Dspark.version={SPARK_VERSION}", "dependency:copy"]
-        subprocess.run([*command, f"-DoutputDirectory={directory / 'jars'}"], check=True)
-
-    _once(directory, fetch)
+    command = [*MAVEN, "-f", str(POM), f"-Dspark.version={SPARK_VERSION}", "dependency:copy"]
+    command += [f"-DoutputDirectory={directory / 'jars'}"]
+    made_once(directory, lambda: fetch(command))
     return sorted((directory / "jars").glob("*.jar"))
 
 
@@ -51,9 +47,9 @@ def connector_python() -> Path:
 
     def make() -> None:
         subprocess.run([sys.executable, "-m", "venv", str(directory / "venv")], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *PACKAGES], check=True)
+        fetch([str(python), "-m", "pip", "install", "-q", *PACKAGES])
 
-    _once(directory, make)
+    made_once(directory, make)
     return python
 
 
@@ -79,13 +75,3 @@ def run_in_connector_environment(
             f"{module} ended with {done.returncode}:\n{done.stdout[-4000:]}{(done.stderr or '')[-8000:]}"
         )
     return json.loads(done.stdout.strip().splitlines()[-1])
-
-
-def _once(directory: Path, make: Callable[[], None]) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    complete = directory / ".complete"
-    with (directory / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not complete.exists():
-            make()
-            complete.touch()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import re
-import subprocess
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +10,8 @@ from pathlib import Path
 
 from kafkapy.client import Consumer, ConsumerRecord, TopicPartition
 from kafkapy.client.admin import Admin, NewTopic
-from tests.peers import LOG4J, LOG4J2, peers_directory
+from tests.package_managers import fetch, made_once
+from tests.peers import LOG4J, LOG4J2, MAVEN, peers_directory
 from tests.server_process import ServerProcess
 
 WAIT_S = 300.0
@@ -26,17 +25,14 @@ def maven_jars(name: str, *artifacts: str) -> Path:
     Maven fetches them once for each list of artifacts.
     """
     directory = peers_directory() / f"{name}-{zlib.crc32(' '.join(artifacts).encode()):08x}"
-    directory.mkdir(parents=True, exist_ok=True)
-    complete = directory / ".complete"
-    with (directory / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not complete.exists():
-            pom = directory / "pom.xml"
-            pom.write_text(_pom(name, artifacts))
-            command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), "dependency:copy-dependencies"]
-            subprocess.run([*command, f"-DoutputDirectory={directory}", "-DincludeScope=runtime"], check=True)
-            complete.touch()
-    return directory
+
+    def make() -> None:
+        pom = directory / "pom.xml"
+        pom.write_text(_pom(name, artifacts))
+        command = [*MAVEN, "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
+        fetch([*command, f"-DoutputDirectory={directory}"])
+
+    return made_once(directory, make)
 
 
 def _pom(name: str, artifacts: Sequence[str]) -> str:

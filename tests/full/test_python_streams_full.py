@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 from kafkapy.client import Producer
 from tests.broker_process import BrokerProcess
 from tests.ecosystem.programs import TopicReader, create_topics, wait_until
+from tests.package_managers import fetch, made_once
 from tests.peers import peers_directory
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
@@ -32,15 +32,12 @@ START_MS = 1_700_000_000_000
 def python() -> Path:
     """Returns the interpreter of an environment with the libraries, which pip installs once."""
     directory = peers_directory() / "-".join(package.replace("==", "-") for package in PACKAGES)
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (directory / ".complete").exists():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", directory / "venv"], check=True, timeout=300)
-            install = [str(directory / "venv/bin/pip"), "install", "-q", *PACKAGES]
-            subprocess.run(install, check=True, timeout=900)
-            (directory / ".complete").touch()
-    return directory / "venv/bin/python"
+
+    def make() -> None:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", directory / "venv"], check=True, timeout=300)
+        fetch([str(directory / "venv/bin/pip"), "install", "-q", *PACKAGES])
+
+    return made_once(directory, make) / "venv/bin/python"
 
 
 class Lines:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
 import subprocess
 import zlib
 from pathlib import Path
@@ -14,6 +11,7 @@ import pytest
 from kafkapy.client import Producer
 from tests.broker_process import BrokerProcess
 from tests.ecosystem.programs import TopicReader, create_topics, wait_until
+from tests.package_managers import fetch, made_once
 from tests.peers import peers_directory
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
@@ -26,20 +24,12 @@ PARTITIONS = 2
 @pytest.fixture(scope="module")
 def programs() -> Path:
     """Returns the folder of the programs, which Go builds once for each go.mod and main.go."""
-    if shutil.which("go") is None:
-        raise RuntimeError("sarama's programs need go; ./run-tests installs it, or says what to install")
     digest = zlib.crc32(b"".join((SOURCE / name).read_bytes() for name in ("go.mod", "go.sum", "main.go")))
     directory = peers_directory() / f"sarama-{digest:08x}"
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (directory / ".complete").exists():
-            packages = [f"github.com/IBM/sarama/tools/{tool}" for tool in TOOLS]
-            command = ["go", "build", "-buildvcs=false", "-o", str(directory) + "/"]
-            environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
-            subprocess.run([*command, ".", *packages], cwd=SOURCE, env=environment, check=True, timeout=900)
-            (directory / ".complete").touch()
-    return directory
+    packages = [f"github.com/IBM/sarama/tools/{tool}" for tool in TOOLS]
+    command = ["go", "build", "-buildvcs=false", "-o", str(directory) + "/", ".", *packages]
+    variables = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
+    return made_once(directory, lambda: fetch(command, SOURCE, variables))
 
 
 class Copier:

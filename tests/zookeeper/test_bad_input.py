@@ -13,13 +13,14 @@ import pytest
 from kafkapy.zookeeper.jute import encode_bool, encode_buffer, encode_int, encode_long, encode_string
 from kafkapy.zookeeper.requests import PING_XID, Op
 from tests.harness.quorum_nodes import wait_until
-from tests.harness.zookeeper import OPEN, SocketClient, connect_body, create_body, read_reply
+from tests.harness.zookeeper import OPEN, Reply, SocketClient, connect_body, create_body, read_reply
 from tests.zookeeper.listening_broker import ListeningBroker
 from tests.zookeeper.real_zookeeper import RealZooKeeper
 
 pytestmark = pytest.mark.peer
 LARGEST_FRAME = 1_048_575
 TIMEOUT_S = 10
+QUIET_S = 1
 EPHEMERAL = 1
 PING = encode_int(8) + encode_int(PING_XID) + encode_int(Op.PING)
 
@@ -51,18 +52,27 @@ class RawClient(SocketClient):
             self._socket.sendall(data)
 
     def outcome(self) -> list[object]:
-        """Returns the error codes of the replies that arrive, and at last whether the connection ended or stays."""
+        """Returns the error codes of the replies that arrive, and at last whether the connection ended or stays.
+
+        A ping follows when nothing more arrives, because ZooKeeper may answer one before it closes the connection.
+        """
         found: list[object] = []
+        self._socket.settimeout(QUIET_S)
         try:
-            self.send(PING)
-            while True:
-                self.wait_for_frame()
-                reply = read_reply(self.frames.pop(0))
-                if reply.xid == PING_XID:
-                    return [*found, "open"]
+            while (reply := self._reply()).xid != PING_XID:
                 found.append(reply.error)
         except (ConnectionError, EOFError):
             return [*found, "closed"]
+        return [*found, "open"]
+
+    def _reply(self) -> Reply:
+        try:
+            self.wait_for_frame()
+        except TimeoutError:
+            self._socket.settimeout(TIMEOUT_S)
+            self.send(PING)
+            self.wait_for_frame()
+        return read_reply(self.frames.pop(0))
 
 
 def connected(address: str) -> RawClient:

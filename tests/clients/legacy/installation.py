@@ -6,7 +6,6 @@ packages), a new folder is made.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -15,12 +14,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.peers import kafka_directory, peers_directory
+from tests.package_managers import fetch, made_once
+from tests.peers import MAVEN, kafka_directory, peers_directory
 
 PROGRAMS = Path(__file__).with_name("programs")
 # The compression libraries of kafka-python, which does not declare them as dependencies.
 CODEC_PACKAGES = ("python-snappy==0.7.3", "lz4==4.4.5", "xxhash==3.5.0", "zstandard==0.25.0")
-INSTALL_SECONDS = 900
 # Releases of Apache Kafka that other tests install with all jars.
 RELEASES_OF_BROKERS = ("4.3.0", "3.9.1")
 
@@ -29,9 +28,9 @@ def kafka_python(release: str) -> list[str]:
     """Installs kafka-python in a virtual environment; returns the command that runs its program there."""
 
     def make(directory: Path) -> None:
-        _run([_python_for_old_releases(), "-m", "venv", str(directory / "venv")])
+        fetch([_python_for_old_releases(), "-m", "venv", str(directory / "venv")])
         packages = (f"kafka-python=={release}", *CODEC_PACKAGES)
-        _run([str(directory / "venv/bin/python"), "-m", "pip", "install", "-q", *packages])
+        fetch([str(directory / "venv/bin/python"), "-m", "pip", "install", "-q", *packages])
 
     directory = _made(f"kafka-python-{release}", make, *CODEC_PACKAGES)
     return [str(directory / "venv/bin/python"), str(PROGRAMS / "kafka_python" / "carrier.py")]
@@ -47,7 +46,8 @@ def java_classes(name: str, source: Path, jars: Path) -> Path:
     """Returns the folder with the classes of a program, compiled with jars; `name` becomes a part of its name."""
 
     def make(directory: Path) -> None:
-        _run(["javac", "-nowarn", "-proc:none", "-cp", f"{jars}/*", "-d", str(directory), str(source)])
+        command = ["javac", "-nowarn", "-proc:none", "-cp", f"{jars}/*", "-d", str(directory), str(source)]
+        subprocess.run(command, check=True)
 
     return _made(name, make, source.read_text())
 
@@ -64,8 +64,8 @@ def jars_of(pom: Path, name: str, *properties: str) -> Path:
     """Returns the folder with the jars that a pom depends on; `name` becomes a part of the folder's name."""
 
     def make(directory: Path) -> None:
-        maven = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), f"-DoutputDirectory={directory}"]
-        _run([*maven, "dependency:copy-dependencies", "-DincludeScope=runtime", *properties])
+        maven = [*MAVEN, "-f", str(pom), f"-DoutputDirectory={directory}"]
+        fetch([*maven, "dependency:copy-dependencies", "-DincludeScope=runtime", *properties])
 
     return _made(name, make, pom.read_text())
 
@@ -83,7 +83,7 @@ def kafkajs(release: str) -> list[str]:
         for name in names:
             shutil.copy(source / name, directory)
         # no package needs an installation script
-        _run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(directory)])
+        fetch(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(directory)])
 
     directory = _made("kafkajs", make, *((source / name).read_text() for name in names))
     return ["env", f"NODE_PATH={directory}/node_modules", "node", str(source / "carrier.js")]
@@ -94,8 +94,8 @@ def franz_go(release: str) -> list[str]:
     source = PROGRAMS / "franz_go"
 
     def make(directory: Path) -> None:
-        go = ["env", "CGO_ENABLED=0", "GOTOOLCHAIN=local", "go"]
-        _run([*go, "build", "-buildvcs=false", "-o", str(directory / "carrier"), "."], source)
+        command = ["go", "build", "-buildvcs=false", "-o", str(directory / "carrier"), "."]
+        fetch(command, source, {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local"})
 
     texts = [(source / name).read_text() for name in ("go.mod", "go.sum", "main.go")]
     return [str(_made("franz-go", make, *texts) / "carrier")]
@@ -112,25 +112,7 @@ def _python_for_old_releases() -> str:
 
 
 def _made(name: str, make: Callable[[Path], None], *made_from: str) -> Path:
-    """Returns the folder that `make` fills once; waits while another process fills it."""
+    """Returns the folder that `make` fills once for each content of `made_from`."""
     digest = hashlib.sha256("\0".join(made_from).encode()).hexdigest()[:12]
     directory = peers_directory() / f"{name}-{digest}"
-    complete = directory / ".complete"
-    if complete.exists():
-        return directory
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not complete.exists():
-            make(directory)
-            complete.touch()
-    return directory
-
-
-def _run(command: list[str], directory: Path | None = None) -> None:
-    program = next(word for word in command if word != "env" and "=" not in word)
-    if shutil.which(program) is None:
-        raise RuntimeError(f"the tests of old clients need {program}; ./run-tests installs it, or says how")
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-4000:]}")
+    return made_once(directory, lambda: make(directory))
