@@ -46,7 +46,8 @@ NOT_REPORTED = -1
 class Heartbeat(NamedTuple):
     """A broker's heartbeat. `metadata_offset` is the offset of the last metadata record that the broker has applied.
 
-    The directories are ids. `cordoned_log_dirs` is None while the broker does not know which are cordoned.
+    `offline_log_dirs` and `cordoned_log_dirs` are ids of log directories; `cordoned_log_dirs` is None while the broker
+    does not know which directories are cordoned.
     """
 
     broker_id: int
@@ -177,12 +178,12 @@ class BrokerSessions:
         *,
         kraft_version: int = 0,
     ) -> ControllerResult[int]:
-        """Registers a broker by the function `register_broker`, and stores the offset of the change's last record.
+        """Registers a broker by the function `register_broker`. The response is the broker epoch.
 
-        By this offset, `heartbeat` recognizes whether the broker has applied its own registration. The response is its
-        broker epoch. `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1
-        without one. Raises ApiError(DUPLICATE_BROKER_REGISTRATION) while another incarnation has a valid session, and
-        the errors of `register_broker`.
+        Stores the offset of the registration's last record: a broker whose heartbeat has this offset or a higher one
+        has applied its own registration. `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1
+        without a marker. Raises ApiError(DUPLICATE_BROKER_REGISTRATION) while another incarnation has a valid session,
+        and the errors of `register_broker`.
         """
         broker_id = registration.broker_id
         previous = image.brokers.get(broker_id)

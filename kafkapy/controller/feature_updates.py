@@ -46,9 +46,9 @@ class FeatureUpdate(NamedTuple):
 class QuorumVersion(NamedTuple):
     """The kraft.version of the quorum, which control records determine, not the metadata records (KIP-853).
 
-    `level` is None if it is not known; the metadata records determine the level then. `refusal` says that the quorum
-    cannot be upgraded now, because a voter has not sent its directory id and supported range yet; None if it can be
-    upgraded. `voter_ids` are the controllers that must have registered before a feature is updated.
+    `level` is None if it is not known; the metadata records determine the level then. `refusal` is the reason
+    why the quorum cannot be upgraded now, for example that a voter has not sent its supported range yet; None if the
+    quorum can be upgraded. `voter_ids` are the controllers that must have registered before a feature is updated.
     """
 
     level: int | None = None

@@ -230,7 +230,10 @@ class PartitionChange:
             record.leader = self.partition.leader
 
     def _update_last_known_leader(self, record: PartitionChangeRecord) -> None:
-        """Stores the last known leader in `record` if the partition loses its leader; removes it if it gets one."""
+        """Stores the last known leader in `record` if the partition loses its leader.
+
+        Removes the last known leader if the partition gets a leader.
+        """
         if not self.elr_enabled:
             return
         known = self.partition.last_known_elr

@@ -31,7 +31,7 @@ class TopicRules(NamedTuple):
 
 
 class PartitionChanges:
-    """A factory of changes to the partitions of one image, by its broker registrations and configuration.
+    """Makes changes of an image's partitions, according to the broker registrations and the configuration in the image.
 
     Not thread-safe. A replica is acceptable as leader if its broker is active and its log directory online. When a
     broker changes its state, the same batch of records changes its partitions, so that these changes are decided on an

@@ -58,8 +58,8 @@ def alter_partitions(
 ) -> ControllerResult[list[AlteredPartition]]:
     """Changes the ISRs of partitions that a broker leads. The response has a result for each of `requests`.
 
-    Each change succeeds or fails independently of the others. Raises ApiError(STALE_BROKER_EPOCH) for the whole
-    request.
+    Each change succeeds or fails independently of the others. Raises ApiError(STALE_BROKER_EPOCH) if `broker_epoch` is
+    not the epoch of the broker's registration.
     """
     check_broker_epoch(image, broker_id, broker_epoch)
     changes = PartitionChanges(image, settings)

@@ -276,7 +276,7 @@ def create_partitions(
     """Adds partitions to topics. The response has the result of each topic by its name.
 
     An error of one topic does not affect the others. With `validate_only` the request is only checked, and the result
-    has no records.
+    has no records. Raises ApiError(POLICY_VIOLATION) if the request needs more records than one batch can have.
     """
     records: list[MessageAndVersion] = []
     response: dict[str, ErrorMessage] = {}
