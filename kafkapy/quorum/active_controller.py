@@ -129,8 +129,8 @@ class ActiveController:
             _respond(outcome, applying)
 
     def fail(self, error: ApiError) -> None:
-        """Fails the futures of the operations that wait for their commit with `error`, for example because this node no
-        longer leads. The records of these operations may still be committed later."""
+        """Sets the exception `error` in the futures of all operations that wait for their commit, for example because
+        this node no longer leads. The records of these operations may still be committed later."""
         while self._waiting:
             future = self._waiting.popleft().future
             if future is not None:

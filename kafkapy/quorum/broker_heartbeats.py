@@ -1,6 +1,6 @@
 """The registration of this broker with the active controller, and its heartbeats, from its start to its stop.
 
-    NOT_REGISTERED   sends BrokerRegistration until it is accepted, for 60 s at most
+    NOT_REGISTERED   sends BrokerRegistration until it is accepted, at most initial.broker.registration.timeout.ms
     FENCED           heartbeats that ask to stay fenced until the broker is ready, and then to be unfenced
     RUNNING          a heartbeat each broker.heartbeat.interval.ms
     STOPPING         heartbeats that ask to shut down, while the controller moves leaderships to other brokers
@@ -161,8 +161,8 @@ class BrokerHeartbeats:
         """Asks the controller for a controlled shutdown, and waits until the controller has moved the leaderships and
         fenced the broker.
 
-        The broker still serves clients. If no controller responds, the wait ends after five minutes. Does nothing if
-        controlled.shutdown.enable is false.
+        The broker still serves clients. The wait ends after five minutes at the latest. Does nothing if
+        controlled.shutdown.enable is false, and does not wait if the broker is not in the state RUNNING.
         """
         if not self._config.controlled_shutdown_enable:
             return

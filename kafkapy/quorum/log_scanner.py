@@ -42,8 +42,9 @@ class ScannedSegment:
 class LogScanner:
     """Reads the segments of a metadata log directory once, and changes nothing. Not thread-safe.
 
-    After `scan`: `segments` oldest first, `start_offset`, `end_offset` (exclusive), `epochs` as (epoch, start offset),
-    `last_timestamp`. An empty directory has no segments and offsets -1.
+    `scan` sets the attributes: `segments` (the oldest first), `start_offset`, `end_offset` (exclusive), `epochs` (pairs
+    of an epoch and its start offset) and `last_timestamp`. For an empty directory there are no segments, and the
+    offsets and the timestamp are -1.
     """
 
     def __init__(self, directory: str) -> None:

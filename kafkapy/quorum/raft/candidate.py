@@ -23,6 +23,6 @@ class Candidate:
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True if this node, a candidate, grants its vote to `candidate`: only a PreVote of an up-to-date
-        replica, because in this epoch the node has voted for itself."""
+        """Returns True if `pre_vote` and `is_up_to_date` are both True: the request asks for a PreVote, and the
+        candidate's log is not behind this node's log. This node grants no vote, because it has voted for itself."""
         return pre_vote and is_up_to_date

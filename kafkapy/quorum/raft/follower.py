@@ -58,8 +58,9 @@ class Follower:
         self.download: SnapshotDownload | None = None
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True if this follower grants a vote to `candidate` (with `pre_vote`, a PreVote). It grants only
-        PreVotes, while it has not yet fetched from its leader, and if `is_up_to_date`: the candidate's log is not
-        behind this node's log.
+        """Returns True if this follower grants the vote that `candidate` requests.
+
+        It grants only PreVotes (`pre_vote` is True), only while it has not yet fetched from its leader, and only if
+        `is_up_to_date` is True: the candidate's log is not behind this node's log.
         """
         return pre_vote and is_up_to_date and not self.has_fetched

@@ -148,7 +148,7 @@ class RaftNode:
     # -- transitions
 
     def election_deadline(self) -> int:
-        """Returns the monotonic time in milliseconds at which an election timeout ends that begins now.
+        """Returns the monotonic time in milliseconds at which an election timeout that begins now will end.
 
         The length of the timeout is random: one to two times the configured election timeout.
         """

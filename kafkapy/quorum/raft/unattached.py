@@ -34,9 +34,10 @@ class Unattached:
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True if this node grants a vote (or with `pre_vote` a PreVote) to `candidate`. `is_up_to_date` is
-        True if the candidate's log is not behind this node's log; this suffices for a PreVote, while a vote is granted
-        only once an epoch.
+        """Returns True if this node grants a vote (or with `pre_vote` a PreVote) to `candidate`.
+
+        `is_up_to_date` is True if the candidate's log is not behind this node's log. This suffices for a PreVote; a
+        vote is granted by the rules of `may_vote_for`.
         """
         if pre_vote:
             return is_up_to_date
