@@ -21,8 +21,8 @@ class BrokerRegistration(NamedTuple):
     """A broker's newest registration. Immutable. A fenced broker leads no partitions, and Metadata responses do not
     contain it.
 
-    `features` maps each feature to the lowest and highest supported level. The log directories are ids; in the cordoned
-    ones no new replicas are placed.
+    `features` maps each feature to the lowest and highest supported level. `log_dirs` and
+    `cordoned_log_dirs` are ids of log directories; the cordoned directories get no new replicas.
     """
 
     broker_id: int

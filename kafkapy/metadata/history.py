@@ -54,8 +54,8 @@ class MetadataHistory:
         return self.records[-1].offset + 1 if self.records else self.base.offset
 
     def append(self, record: LoggedRecord) -> None:
-        """Adds the next record. Raises ValueError if the record contradicts the earlier records, such as a change of an
-        unknown topic."""
+        """Adds the next record. Raises ValueError if its offset is before the end of the history, or if it contradicts
+        the earlier records, such as a change of an unknown topic."""
         if record.offset < self.end_offset:
             raise ValueError(f"record at offset {record.offset} after the end of the history, {self.end_offset}")
         if not record.is_control:

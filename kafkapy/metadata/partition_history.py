@@ -1,7 +1,7 @@
 """The history of one partition: its leaders and ISRs, and the record and the reason of each change. Pure.
 
-Records do not name their reasons. The reasons are derived from the change itself and
-from the records of brokers in the same batch, because the controller writes the changes of one decision together.
+Records do not name their reasons. The reasons are derived from the change itself and from the records of brokers in the
+same batch, because the controller writes the changes of one decision together.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _topic_id(image: MetadataImage, topic: str) -> bytes:
 
 
 def describe_partition(state: PartitionImage) -> str:
-    """Returns the state of a partition in words: leader, epochs, replicas and ISR."""
+    """Returns the state of a partition in words: leader, leader epoch, ISR, replicas, and further replica lists if not empty."""
     parts = [
         f"leader {_leader(state)} (epoch {state.leader_epoch})",
         f"ISR {_ids(state.isr)}",
