@@ -67,7 +67,7 @@ class Snapshot(NamedTuple):
 
 
 class StandardAuthorizer:
-    """The authorizer whose ACLs are in the metadata. Any thread may ask; one thread calls `load` and `set_loaded`.
+    """The authorizer whose ACLs are in the metadata. Any thread; only one thread calls `load` and `set_loaded`.
 
     `generation` and `index` are those after the latest change of the ACLs. `requests` is the number of decisions since
     the start, `denied` the number of those that denied an operation.
@@ -116,8 +116,9 @@ class StandardAuthorizer:
             self._snapshot = Snapshot(generation + 1, index.changed(added, removed), is_loaded)
 
     def set_loaded(self) -> None:
-        """Declares that the ACLs are those that the cluster has committed. From then on requests of all principals are
-        decided; before, those of principals that are no super users raise ApiError."""
+        """Declares that the ACLs are those that the cluster has committed.
+
+        Before this call, requests of principals that are not super users raise ApiError."""
         generation, index, is_loaded = self._snapshot
         if not is_loaded:
             self._snapshot = Snapshot(generation + 1, index, True)
@@ -132,8 +133,8 @@ class StandardAuthorizer:
     def authorize_by_type(self, requester: Requester, operation: Operation, resource_type: ResourceType) -> bool:
         """Returns whether the requester may perform the operation on at least one resource of the type (KIP-679).
 
-        As in Kafka, no ACL for a name or a prefix implies another operation: READ does not permit DESCRIBE, as it does
-        in `authorize` and in an ACL for all names. Raises ApiError as `authorize` does.
+        As in Kafka, an ACL for a name or a prefix does not imply other operations here: READ does not permit DESCRIBE,
+        although it does in `authorize`, and in an ACL for all names. Raises ApiError as `authorize` does.
         """
         probe = Action(operation, resource_type, ANY_NAME, resource_count=0, log_if_denied=False)
         if self._rules(requester, [probe])[0].is_allowed:

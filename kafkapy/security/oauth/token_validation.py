@@ -17,9 +17,11 @@ class ValidToken(NamedTuple):
 
 
 class ClaimRules(NamedTuple):
-    """The rules for the claims of a token: it must have one of the `audiences` (a token with an audience is refused if
-    this is empty), and the `issuer` unless that is None. The next two fields name the claims with the scopes and with
-    the client's name. Times may differ by `clock_skew_s` from this machine's clock.
+    """The rules for the claims of a token.
+
+    A token must have one of the `audiences`; if `audiences` is empty, a token with an audience is refused. It must have
+    the `issuer`, unless `issuer` is None. `scope_claim` and `subject_claim` are the names of the claims with the scopes
+    and with the client's name. Times may differ by `clock_skew_s` seconds from this machine's clock.
     """
 
     audiences: Collection[str] = ()

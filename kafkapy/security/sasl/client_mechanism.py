@@ -23,7 +23,7 @@ class ClientMechanism(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Returns whether the client needs no further token of the server."""
+        """Returns whether the client needs no further token from the server."""
         ...
 
     def step(self, challenge: bytes | None) -> bytes | None:

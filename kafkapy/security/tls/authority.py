@@ -107,7 +107,7 @@ class CertificateAuthority:
         return IssuedCertificate(encode_block(CERTIFICATE, certificate), encode_block(PRIVATE_KEY, key.private_key))
 
     def revocation_list(self, serials: Sequence[int], days: int) -> bytes:
-        """Returns as PEM a certificate revocation list with the serial numbers, valid for `days`."""
+        """Returns a certificate revocation list with the serial numbers, valid for `days`, as PEM."""
         algorithm = sequence(oid(_ECDSA_WITH_SHA256))
         now, end = _time(self._now_s), _time(self._now_s + int(timedelta(days=days).total_seconds()))
         revoked = [sequence(*(sequence(integer(serial), now) for serial in serials))] if serials else []

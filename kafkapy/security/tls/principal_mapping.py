@@ -2,7 +2,8 @@
 
     rules  = rule, rule, ...        rule = DEFAULT | RULE:pattern/replacement/[L|U]
 
-A backslash escapes `/`, `,` needs no escape inside a rule. The first rule whose pattern matches the whole name counts.
+A backslash escapes `/`. A comma inside a rule needs no escape. The first rule whose pattern matches the whole name is
+applied.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class _Rule(NamedTuple):
 
 
 class PrincipalMapping:
-    """The rules of a listener. Immutable."""
+    """The rules of a listener that map the distinguished names of certificates to principals. Immutable."""
 
     def __init__(self, text: str, key: str = MAPPING_KEY) -> None:
         """Parses the rules. Raises ConfigError, which names `key` and the rule."""

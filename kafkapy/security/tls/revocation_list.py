@@ -14,7 +14,8 @@ LABEL = "X509 CRL"
 class RevocationList(NamedTuple):
     """The issuer of a list, in the form of RFC 2253, and its dates in seconds since 1970.
 
-    After `next_update_s` every certificate of the issuer is refused; None is a list without that date.
+    After `next_update_s` every certificate of the issuer is refused. `next_update_s` is None if the list has no such
+    date.
     """
 
     issuer_text: str
