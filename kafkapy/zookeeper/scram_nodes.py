@@ -42,7 +42,7 @@ def _shown(iterations: int | str) -> str:
 
 
 def without_keys(config: Mapping[str, str]) -> dict[str, str]:
-    """Returns the configuration in a user's node, in which of each SCRAM credential only the iterations remain."""
+    """Returns the configuration in a user's node, with only the iterations of each SCRAM credential."""
     return {key: _without_keys(value) if key in MECHANISMS_BY_NAME else value for key, value in config.items()}
 
 

@@ -85,9 +85,9 @@ class ZooKeeperShard:
         return CoordinatorResult(records, on_committed=on_committed)
 
     def drop_pending(self) -> bool:
-        """Drops the last transaction given to `append` if it has not been applied to the tree; returns False then.
+        """Returns True if the last transaction given to `append` has been applied to the tree.
 
-        That is the case if its records could not be written. Otherwise returns True.
+        Otherwise drops the transaction, whose records could not be written, and returns False.
         """
         was_applied = self._pending is None
         self._pending = None
