@@ -94,7 +94,7 @@ class SslSettings(NamedTuple):
         )
 
     def as_configs(self) -> dict[str, object]:
-        """Returns the values by key, for the method `configure` of the class that `ssl.engine.factory.class` names.
+        """Returns the values by key, for the constructor of the class that `ssl.engine.factory.class` names.
 
         The keys have no listener's prefix, and passwords and private keys are readable.
         """
