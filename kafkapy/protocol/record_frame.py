@@ -23,7 +23,8 @@ class UnknownRecordError(ValueError):
 def encode_metadata_record(message: Message, version: int) -> bytes:
     """Returns `message` encoded as the value of a record of the metadata log.
 
-    Raises EncodeError if the message cannot be written in this version.
+    Raises UnknownRecordError if `message` is not a metadata record, and EncodeError if it cannot be written in this
+    version.
     """
     key: int = type(message).API_KEY
     if METADATA_RECORDS.get(key) is not type(message):
