@@ -169,7 +169,7 @@ def _topic_id(image: MetadataImage, topic: str) -> bytes:
 
 
 def describe_partition(state: PartitionImage) -> str:
-    """Returns the state of a partition in words: leader, leader epoch, ISR, replicas, and further replica lists if not empty."""
+    """Returns the state of a partition in words: leader, leader epoch, ISR, replicas, and other replica lists."""
     parts = [
         f"leader {_leader(state)} (epoch {state.leader_epoch})",
         f"ISR {_ids(state.isr)}",
