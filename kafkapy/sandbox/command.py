@@ -97,7 +97,8 @@ def _read(directory: Path) -> tuple[Layout, dict[str, str]] | None:
 def _layout(directory: Path, arguments: Arguments) -> Layout:
     """Returns the layout of the earlier run in the directory, or a new one if there was none, and stores it.
 
-    Raises ToolError if the arguments ask for other nodes or ports than the earlier run had.
+    Raises ToolError if the arguments ask for other nodes or ports than the earlier run had, and UsageError for numbers
+    of nodes that are invalid.
     """
     try:
         roles = roles_of(arguments["nodes"], arguments["controllers"], arguments["brokers"])
