@@ -291,9 +291,9 @@ class _Planner:
     ) -> list[tuple[TopicPartition, int]]:
         """Returns the shortest chain of changes of leaders after which `source` leads one partition less.
 
-        Each element is (partition, its new leader). The new leader passes on another partition in the next element; so
-        only the last new leader leads one partition more. It is, of the brokers that a chain can reach, the one that
-        leads the fewest partitions. Returns [] unless it leads at least two partitions fewer than `source`.
+        Each element is (partition, its new leader). The new leader passes on another partition in the next element, so
+        that only the last new leader leads one partition more. The last new leader is the broker that leads the fewest
+        partitions of all brokers that a chain can reach. Returns [] unless it leads at least two fewer than `source`.
 
         `counts` has the number of partitions that each broker leads as preferred leader, and `led` has those of these
         partitions that may be changed.

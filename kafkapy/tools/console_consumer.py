@@ -283,7 +283,7 @@ def warn_of_missing_partition(consumer: Consumer, partition: TopicPartition) -> 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     """Prints records to `output`, None for standard output; returns the exit code.
 
-    It is 0, or 128 and the signal's number if a signal ended the tool.
+    It is 0, or 128 plus the signal's number if a signal ended the tool.
     """
     check(arguments)
     properties = consumer_properties(arguments)

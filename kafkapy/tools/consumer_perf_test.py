@@ -28,7 +28,10 @@ _HEADER = (
 
 
 def check(arguments: Arguments) -> None:
-    """Raises UsageError for flags that are missing or exclude each other; prints warnings of deprecated flags."""
+    """Raises UsageError for flags that are missing or exclude each other, and ToolError for an interval of 0.
+
+    Prints warnings of deprecated flags.
+    """
     arguments.require_one_of("messages", "num-records")
     arguments.require("bootstrap-server")
     arguments.require_one_of("topic", "include")

@@ -99,7 +99,9 @@ class Shell:
     """The state of a shell: the tree, the current directory and the lines typed so far. Not thread-safe."""
 
     def __init__(self, root: Mapping[str, Node], write: Callable[[str], None], width: int = 0) -> None:
-        """`write` prints a line; `width` is the terminal's, or 0 to print one name per line."""
+        """`write` prints a line. `width` is the number of characters in a line of the terminal, or 0 to print one name
+        per line.
+        """
         self.root = root
         self.directory: tuple[str, ...] = ()
         self.history: list[str] = []

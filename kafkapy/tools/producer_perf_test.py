@@ -53,7 +53,10 @@ def check(arguments: Arguments) -> None:
 
 
 def producer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the producer's configuration; it has a `transactional.id` if records are sent in transactions."""
+    """Returns the producer's configuration; it has a `transactional.id` if records are sent in transactions.
+
+    Raises ToolError for a property that is not KEY=VALUE.
+    """
     for old, new in (("producer-props", "command-property"), ("producer.config", "command-config")):
         if arguments.has(old):
             print(f"Option --{old} has been deprecated and will be removed in a future version. Use --{new} instead.")

@@ -23,7 +23,10 @@ _SHARE_HEADER = "start.time, end.time, data.consumed.in.MB, MB.sec, nMsg.sec, da
 
 
 def check(arguments: Arguments) -> None:
-    """Raises UsageError for flags that are missing or exclude each other; prints warnings of deprecated flags."""
+    """Raises UsageError for flags that are missing or exclude each other, and ToolError for an interval of 0.
+
+    Prints warnings of deprecated flags.
+    """
     arguments.require("topic", "bootstrap-server")
     arguments.require_one_of("messages", "num-records")
     arguments.exclude("consumer.config", "command-config")

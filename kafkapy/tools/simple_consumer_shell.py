@@ -22,7 +22,7 @@ _SHELL_FORMATTER = "kafka.tools.DefaultMessageFormatter"
 
 
 class _NextOffsetFormatter:
-    """A formatter for --print-offsets: prints the offset after a record, that is its own offset + 1, and then the
+    """A formatter for --print-offsets: prints the next offset, which is the record's offset + 1, and then the
     record."""
 
     def __init__(self, formatter: MessageFormatter) -> None:
@@ -60,7 +60,7 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     """Prints the records to `output`, None for standard output; returns the exit code.
 
-    It is 0, or 128 and the signal's number if a signal ended the tool.
+    It is 0, or 128 plus the signal's number if a signal ended the tool.
     """
     arguments.require("bootstrap-server", "topic")
     if arguments["offset"] < _EARLIEST:

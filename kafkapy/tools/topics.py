@@ -55,7 +55,7 @@ _TO_ALTER_CONFIGS = " (To alter topic configurations, the kafka-configs tool can
 
 
 def check(arguments: Arguments) -> None:
-    """Raises UsageError for a command line that Apache Kafka's tool refuses."""
+    """Raises UsageError or ToolError for a command line that Apache Kafka's tool refuses."""
     if sum(map(arguments.has, ACTIONS)) != 1:
         raise UsageError("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
     if arguments.has("delete-config") and not arguments.has("zookeeper"):

@@ -138,10 +138,10 @@ def _listed(noun: str, topics: list[str]) -> str:
 
 
 def check_last_deliveries(path: str) -> Findings:
-    """Yields the share groups of which many records in flight have reached the limit of deliveries.
+    """Yields a warning for each share group with many records in flight that have reached the limit of deliveries.
 
-    The group drops such a record if it is released once more (share.delivery.count.limit). The numbers are those of one
-    running broker: `path` is its configuration file, which names its metrics listener.
+    The group drops such a record if a consumer releases it once more (share.delivery.count.limit). The numbers are
+    those of one running broker: `path` is its configuration file, which names its metrics listener.
     """
     try:
         page = fetch(address_in_file(path))
@@ -152,7 +152,7 @@ def check_last_deliveries(path: str) -> Findings:
 
 
 def records_at_limit(page: str) -> Findings:
-    """Yields a warning for each group and topic of which many records in flight have reached the limit of deliveries.
+    """Yields a warning for each group and topic with many records in flight that have reached the limit of deliveries.
 
     `page` is the text of a metrics page.
     """

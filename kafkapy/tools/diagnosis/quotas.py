@@ -21,7 +21,7 @@ Client = tuple[str, str, str]  # key of the quota, user, client id
 
 
 def check_quotas(path: str) -> Findings:
-    """Yields the clients that were delayed within the last window of their quota. `path` is the broker's
+    """Yields a note for each client that was delayed within the last window of its quota. `path` is the broker's
     configuration file."""
     try:
         page = fetch(address_in_file(path))

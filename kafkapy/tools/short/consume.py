@@ -203,7 +203,7 @@ def begin(
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     """Prints records to `output`, None for standard output; returns the exit code.
 
-    It is 0, or 128 and the signal's number if a signal ended the command.
+    It is 0, or 128 plus the signal's number if a signal ended the command.
     """
     check(arguments)
     now_ms = time.time_ns() // 1_000_000

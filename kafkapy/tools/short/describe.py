@@ -49,7 +49,7 @@ class Described(NamedTuple):
 def run(arguments: Arguments) -> None:
     """Prints the descriptions of the things that the command line names, or of the cluster if it names nothing.
 
-    Raises ToolError for a name that does not exist.
+    Raises ToolError for a name that does not exist, and UsageError for an unknown kind or output format.
     """
     output = output_of(arguments)
     kind = arguments["kind"]

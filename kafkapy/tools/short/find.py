@@ -37,7 +37,7 @@ def key_of(arguments: Arguments) -> bytes:
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     """Prints the records with the key to `output`, None for standard output; returns the exit code.
 
-    It is 1 if there is no such record, 128 and the signal's number if a signal ended the command, and otherwise 0.
+    It is 1 if there is no such record, 128 plus the signal's number if a signal ended the command, and otherwise 0.
     """
     key = key_of(arguments)
     topic = arguments.positionals[0]

@@ -29,7 +29,10 @@ class ProduceBench(Workload):
         self._committed = 0
 
     def run(self) -> None:
-        """Writes the records. Raises the error of the first record that was not delivered."""
+        """Writes the records. Raises the error of the first record that was not delivered.
+
+        Raises ToolError if activeTopics names no topic.
+        """
         spec = self.specification
         active = topics_of(spec.map("activeTopics"))
         if not active:
