@@ -58,7 +58,9 @@ class NewToken(NamedTuple):
 def create_token(
     image: MetadataImage, wanted: NewToken, settings: TokenSettings, wall_ms: int
 ) -> ControllerResult[DelegationToken]:
-    """Creates a token. The response is the token; `wall_ms` is the present time in ms since 1970.
+    """Creates a token, and removes all expired tokens. The response is the new token.
+
+    `wall_ms` is the present time in ms since 1970.
 
     Raises ApiError if tokens are disabled, or if a renewer is not a principal of type User.
     """
