@@ -65,8 +65,8 @@ def format_node(
     features: Sequence[tuple[str, int]] = BOOTSTRAP_FEATURES,
     credentials: Sequence[UserScramCredentialRecord] = (),
 ) -> dict[str, MetaProperties]:
-    """Formats every directory that is not formatted. Formatted directories are not changed, and determine the cluster
-    id. Returns the meta.properties of each directory.
+    """Formats every directory that is not formatted. Formatted directories determine the cluster id, and are not
+    changed, except that a directory without a directory id gets one. Returns the meta.properties of each directory.
 
     `voters` are the first voters of a dynamic quorum; the directory with the metadata log gets the directory id that
     they contain for this node. `voters` is None if the configuration contains the voters, or if the node joins a quorum
@@ -126,7 +126,7 @@ def check_identity(found: dict[str, MetaProperties | None], node_id: int, cluste
 
     `found` has the meta.properties of each directory, None for a directory that is not formatted. `cluster_id` is the
     expected id, or None. Raises ConfigError if a directory belongs to another node or cluster or to a ZooKeeper
-    cluster, or if two directories have the same directory id.
+    cluster, if two directories have the same directory id, or if a directory id is reserved.
     """
     directories: dict[bytes, str] = {}
     known: str | None = None
