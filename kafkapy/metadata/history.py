@@ -1,7 +1,7 @@
 """The metadata of a cluster at any offset or time that its metadata log still contains.
 
-Pure: records in, images out. Readers of files and of live controllers fill a MetadataHistory; `partition_history`
-explains the changes of one partition.
+The module makes images from records and has no side effects. Readers of files and of live controllers fill a
+MetadataHistory; `partition_history` explains the changes of one partition.
 """
 
 from __future__ import annotations

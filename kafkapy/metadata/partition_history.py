@@ -1,7 +1,7 @@
-"""The history of one partition: its leaders and ISRs, and the record and the reason of each change. Pure.
+"""The history of one partition: its leaders and ISRs, and the record and the reason of each change.
 
-Records do not name their reasons. The reasons are derived from the change itself and from the records of brokers in the
-same batch, because the controller writes the changes of one decision together.
+The functions have no side effects. Records do not name their reasons. The reasons are derived from the change itself
+and from the records of brokers in the same batch, because the controller writes the changes of one decision together.
 """
 
 from __future__ import annotations
