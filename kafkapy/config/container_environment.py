@@ -1,7 +1,7 @@
-"""A broker's configuration from environment variables, by the rules of the container image `apache/kafka`. Pure.
+"""A broker's configuration from environment variables, by the rules of the container image `apache/kafka`.
 
-`KAFKA_LISTENERS` is the key `listeners`: the prefix is removed, the rest is written in lower case, one underscore
-becomes a dot, two become an underscore, and three a dash.
+The functions have no side effects. `KAFKA_LISTENERS` is the key `listeners`: the prefix is removed, the rest is written
+in lower case, one underscore becomes a dot, two become an underscore, and three a dash.
 """
 
 from __future__ import annotations
