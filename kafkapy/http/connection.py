@@ -19,7 +19,8 @@ def connection_class(head_s: float, body_s: float) -> type[H11Protocol]:
     """Returns a connection class for a server, with limits of time in seconds.
 
     A connection is closed if the head of a request does not arrive within `head_s` seconds after its first byte (or
-    after the connection was made), or if its body does not end within `body_s` seconds after the head.
+    after the connection was made), or if its body does not end within `body_s` + 1 seconds after the head. The extra
+    second is for an application that refuses the body after `body_s` seconds.
     """
 
     class TimedConnection(H11Protocol):
