@@ -114,7 +114,8 @@ class Broker:
     def stop(self) -> None:
         """Stops the broker and removes its data; does nothing if the broker is not running.
 
-        Raises BrokerFailed if the broker had ended by itself, or ends with another exit status than 0.
+        Raises BrokerFailed if the broker had ended by itself, ends with another exit status than 0, or does not end
+        within STOP_TIMEOUT_S.
         """
         process = self._process
         if process is None:
