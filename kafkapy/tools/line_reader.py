@@ -54,7 +54,7 @@ class LineReader:
     def configure(self, properties: Mapping[str, str]) -> None:
         """Sets which of headers, key and value a line contains, and their separators.
 
-        Raises ToolError, with Kafka's text, for two separators that are equal.
+        Raises ToolError, with Kafka's text, for two separators that are equal, or one that is the null marker.
         """
         for warning in unknown_keys(properties, ("topic", *READER_KEYS)):
             log.warning("%s", warning)

@@ -139,7 +139,8 @@ _FORMER_DEFAULTS = {"producer-perf-test": {"--throughput": "-1"}}
 def translate(tool: str, words: Sequence[str]) -> list[str]:
     """Returns the command line with today's flags instead of those of older releases.
 
-    Prints a line to standard error for each old flag.
+    If there is an old flag, also adds flags that are required only today. Prints a line to standard error for each old
+    flag.
     """
     flags = OLD_FLAGS.get(tool, {})
     translated: list[str] = []

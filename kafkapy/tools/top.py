@@ -29,7 +29,7 @@ _TERMINAL = (100, 30)
 class GroupState(NamedTuple):
     """A group with its state, and its lag in records.
 
-    `lag` is None if the group has not committed an offset in a partition whose end is known.
+    `lag` is None if the group has committed no offset in any partition whose end is known.
     """
 
     name: str
