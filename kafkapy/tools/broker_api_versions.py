@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kafkapy.client.admin import Admin, Node, VersionRange
+from kafkapy.client.admin import Admin, BrokerVersions, Node, VersionRange
+from kafkapy.client.admin.results import Results
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Example, Tool
@@ -48,16 +49,7 @@ def run(arguments: Arguments) -> int:
         brokers = admin.describe_cluster().brokers
         versions = admin.describe_versions([each.node_id for each in brokers])
     if arguments["json"]:
-        print_json(
-            [
-                {
-                    "broker": broker.node_id,
-                    "address": f"{broker.host}:{broker.port}",
-                    "apis": {_name(key): list(each) for key, each in versions[broker.node_id].apis.items()},
-                }
-                for broker in brokers
-            ]
-        )
+        print_json([_as_json(broker, versions) for broker in brokers])
         return 0
     listener = "controller" if arguments.has("bootstrap-controller") else "broker"
     for broker in brokers:
@@ -68,6 +60,16 @@ def run(arguments: Arguments) -> int:
             lines = ",\n\t".join(api_lines(versions[broker.node_id].apis, listener))
             print(f"{_shown(broker)} -> (\n\t{lines}\n)")
     return 0
+
+
+def _as_json(broker: Node, versions: Results[int, BrokerVersions]) -> dict[str, object]:
+    """Returns the broker's object in the output of --json: with the versions of its APIs, or with the error."""
+    found = {"broker": broker.node_id, "address": f"{broker.host}:{broker.port}"}
+    error = versions.errors.get(broker.node_id)
+    if error is not None:
+        return {**found, "error": java_text(error)}
+    apis = versions[broker.node_id].apis
+    return {**found, "apis": {_name(key): list(each) for key, each in apis.items()}}
 
 
 def _shown(broker: Node) -> str:

@@ -82,11 +82,8 @@ def _multi_read(server: ServedTree, client: Client, reader: JuteReader) -> bytes
 
 
 def _who_am_i(server: ServedTree, client: Client, reader: JuteReader) -> bytes:
-    """Returns the encoded schemes and ids of the client's identities; each id ends before its first colon.
-
-    The ids in the scheme digest are thus shown without the digests of passwords.
-    """
-    infos = [(identity.scheme, identity.id.partition(":")[0]) for identity in client.identities]
+    """Returns the encoded schemes and ids of the client's identities, without the digests of passwords."""
+    infos = [(scheme, id.partition(":")[0] if scheme == "digest" else id) for scheme, id in client.identities]
     return encode_int(len(infos)) + b"".join(encode_string(scheme) + encode_string(user) for scheme, user in infos)
 
 

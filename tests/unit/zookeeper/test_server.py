@@ -10,7 +10,14 @@ from kafkapy.zookeeper.errors import ZooKeeperError
 from kafkapy.zookeeper.jute import encode_bool, encode_buffer, encode_int, encode_long, encode_string
 from kafkapy.zookeeper.node import CONTAINER
 from kafkapy.zookeeper.requests import Op, encode_acl
-from tests.harness.zookeeper import ZooKeeperHarness, ZooKeeperReplyError, create_body, read_reply, read_stat
+from tests.harness.zookeeper import (
+    TestClient,
+    ZooKeeperHarness,
+    ZooKeeperReplyError,
+    create_body,
+    read_reply,
+    read_stat,
+)
 
 CREATED, DELETED, CHANGED, CHILD = 1, 2, 3, 4
 
@@ -566,3 +573,12 @@ def test_the_server_counts_what_it_serves(harness, client):
     assert (counts.watches, counts.outstanding, counts.received, counts.sent) == (2, 0, 4, 4)
     client.delete("/a")
     assert len(harness.server.watches) == 0
+
+
+def test_who_am_i_shows_whole_addresses_and_names_without_digests(harness):
+    client = TestClient(harness, "0:0:0:0:0:0:0:1")
+    client.connect()
+    client.authenticate(b"user:password")
+    reader = client.call(Op.WHO_AM_I, b"")
+    found = [(reader.read_text(), reader.read_text()) for _ in range(reader.read_int())]
+    assert found == [("ip", "0:0:0:0:0:0:0:1"), ("digest", "user")]
