@@ -66,7 +66,7 @@ class ServedApi:
         self.flexible_header_from = api.flexible_from if response_header_version(key, api.highest) else 32767
 
     def limited_to(self, versions: tuple[int, int] | None) -> ServedApi:
-        """Returns the same API, served from the first to the second of `versions`; None stands for all versions."""
+        """Returns the same API, limited to `versions`, the lowest and the highest version; None means all versions."""
         if versions is None or versions == (self.lowest, self.highest):
             return self
         return ServedApi(self.key, *versions, self.handler, self.on_error, self.blocking)

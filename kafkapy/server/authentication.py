@@ -80,7 +80,7 @@ class Authenticator:
         self._expires_monotonic_ms: int | None = None
 
     def versions_sent(self) -> None:
-        """Notes that the client has received the versions of the APIs. It may ask for them once before it
+        """Records that the client has received the versions of the APIs, which it may request only once before it
         authenticates."""
         if self._state is _State.START:
             self._state = _State.VERSIONS_KNOWN

@@ -39,7 +39,7 @@ def is_allowed(
     """Returns whether the client may perform the operation on the resource.
 
     The audit log gets a line at TRACE instead of DEBUG (allowed) or INFO (denied) if the flag `log_if_...` is False.
-    It shows `count`, the number of times that the request refers to the resource.
+    The line shows `count`, the number of times that the request refers to the resource.
     """
     authorizer = context.services.authorizer
     if authorizer is None:

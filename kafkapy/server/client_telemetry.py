@@ -42,8 +42,8 @@ class ClientInstance:
     def may_get(self, monotonic_ms: int) -> bool:
         """Returns whether the client may send GetTelemetrySubscriptions now; if so, records the time.
 
-        It may if the push interval has passed since its last request or push, or if its last push failed with an error
-        after which it needs its subscription again.
+        The client may send the request if the push interval has passed since its last request or push, or if its last
+        push failed with an error after which it needs its subscription again.
         """
         last_ms = max(self.last_get_ms, self.last_push_ms)
         if last_ms != NEVER and monotonic_ms - last_ms < self.wanted.interval_ms and self.last_error not in ASK_AGAIN:
@@ -54,8 +54,8 @@ class ClientInstance:
     def may_push(self, monotonic_ms: int) -> bool:
         """Returns whether the client may push now; if so, records the time.
 
-        It may if the push interval has passed since its last push. The first push after GetTelemetrySubscriptions is
-        never too early, because clients send it after a random part of the interval.
+        The client may push if the push interval has passed since its last push. The first push after
+        GetTelemetrySubscriptions is never too early, because clients send it after a random part of the interval.
         """
         is_early = self.last_push_ms != NEVER and monotonic_ms - self.last_push_ms < self.wanted.interval_ms
         if is_early and self.last_get_ms <= self.last_push_ms:

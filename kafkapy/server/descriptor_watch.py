@@ -33,7 +33,7 @@ class DescriptorWatch:
         self._warned = False
 
     def warn_at_start(self, partitions: int) -> None:
-        """Warns, when the broker starts, if the number of partitions is close to or above the limit.
+        """Warns, when the broker starts, if the number of partitions is close to or above the limit of open files.
 
         Each partition in use needs at least one file.
         """

@@ -27,8 +27,9 @@ CompleteAnswer = Callable[[Connection, int, bytes, Sequence[int]], Iterable[byte
 def failed_produce_answers(services: Services) -> CompleteAnswer:
     """Returns the function that completes an answer of the gate and returns the parts to send.
 
-    It is called with the connection, the Produce version, the encoded answer, and the error code of each partition in
-    the order of the answer. It counts the errors, and adds the current leaders to errors NOT_LEADER_OR_FOLLOWER.
+    The arguments of that function are the connection, the Produce version, the encoded answer, and the error code of
+    each partition in the order of the answer. The function counts the errors, and adds the current leader to each
+    partition with the error NOT_LEADER_OR_FOLLOWER.
     """
 
     def complete(connection: Connection, version: int, answer: bytes, errors: Sequence[int]) -> Iterable[bytes]:

@@ -1,9 +1,9 @@
 """The fetch sessions of a broker, limited in number, and the eviction of sessions (KIP-227).
 
-A session that was not used for two minutes is evicted first. Otherwise the new session replaces the least valuable
-session older than two minutes, unless that is more valuable than the new one. A follower's session is more valuable
-than a consumer's, and a session with more partitions than one with fewer. A follower's session may also replace a
-younger session of a consumer.
+A session that was not used for two minutes is evicted first. Otherwise the new session replaces the least valuable of
+the sessions that were in use for more than two minutes, unless that one is as valuable as the new session or more. A
+follower's session is more valuable than a consumer's, and a session with more partitions than one with fewer. A
+follower's session may also replace a consumer's session that was in use for a shorter time.
 """
 
 from __future__ import annotations

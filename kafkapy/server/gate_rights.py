@@ -1,8 +1,8 @@
 """The permissions that the data gate learns from the answers of the authorizer.
 
-The authorizer is asked on the Python path. If it allows to produce to a topic, to fetch from it, or to fetch as a
-follower, the answer is attached to the client's connection, and the gate serves the following requests itself until the
-ACLs change. A denial is never stored: such requests always take the Python path, which logs them.
+The authorizer is asked on the Python path. If it permits the client to produce to a topic, to fetch from it, or to
+fetch as a follower, the permission is attached to the client's connection, and the gate serves the following requests
+itself until the ACLs change. A denial is never stored: such requests always take the Python path, which logs them.
 """
 
 from __future__ import annotations

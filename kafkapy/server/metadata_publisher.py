@@ -89,9 +89,9 @@ class MetadataPublisher:
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
         """Applies a change of the metadata, on the calling thread or on the thread for log directories.
 
-        The latter applies the change if this publisher has such a thread, and logs have to be created or deleted or the
-        thread has not applied an earlier change yet; the returned Future is then completed when the change is applied.
-        Otherwise the change is applied on return, and the result is None.
+        The thread for log directories, if this publisher has one, applies the change if logs have to be created or
+        deleted, or if the thread has not applied an earlier change yet. The returned Future is then completed when the
+        change is applied. Otherwise the change is applied on return, and the result is None.
         """
         disk = self._disk_thread
         if disk is None or (disk.is_idle and not self._needs_disk(delta)):

@@ -55,8 +55,8 @@ def follow_acls(authorizer: Authorizer | None, controller: ControllerLoop, node_
     """Makes the authorizer follow the ACLs of the metadata if it is Kafka's StandardAuthorizer.
 
     The result of the returned Future is the first image that this node has caught up with; it is set when the
-    StandardAuthorizer has loaded that image's ACLs. For None or an administrator's own class, it is set at once when
-    the node has caught up. Any thread; `controller` must have been started.
+    StandardAuthorizer has loaded that image's ACLs. If `authorizer` is None or an administrator's own class, the result
+    is set as soon as the node has caught up. Any thread; `controller` must have been started.
     """
     caught_up = controller.caught_up()
     if authorizer is None:

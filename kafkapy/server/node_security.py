@@ -1,8 +1,8 @@
 """The security of this node's connections to other nodes: the keys of the listeners that it connects to.
 
-Connections to brokers use `inter.broker.listener.name` and `sasl.mechanism.inter.broker.protocol`; those to controllers
-the first of `controller.listener.names` and `sasl.mechanism.controller.protocol`. User name and password are those of
-the listener's own JAAS configuration, as in Apache Kafka.
+Connections to brokers use `inter.broker.listener.name` and `sasl.mechanism.inter.broker.protocol`. Connections to
+controllers use the first of `controller.listener.names`, and `sasl.mechanism.controller.protocol`. User name and
+password are those of the listener's own JAAS configuration, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ PLAINTEXT = "PLAINTEXT"
 class ListenerClientValues:
     """The values of the security keys of a client for connections from this node to one listener.
 
-    A key with the listener's prefix (listener.name.NAME.), or with that and the mechanism's, takes precedence over
-    the key without a prefix.
+    A key with the listener's prefix (listener.name.NAME.), or with this prefix and that of the SASL mechanism, takes
+    precedence over the key without a prefix.
     """
 
     def __init__(self, config: BrokerConfig, listener_name: str, mechanism: str) -> None:

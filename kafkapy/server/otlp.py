@@ -35,7 +35,7 @@ class MalformedMetrics(ValueError):
 
 
 class Point(NamedTuple):
-    """One value of one metric. If `is_difference` is True, it is the change since the client's last push."""
+    """One value of one metric. If `is_difference` is True, `value` is the change since the client's last push."""
 
     name: str
     attributes: str

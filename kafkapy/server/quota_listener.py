@@ -129,7 +129,7 @@ class QuotaListener:
 def _address_rates(quotas: Quotas) -> dict[str | None, float]:
     """Returns the number of connections per second that each IP address may create.
 
-    The key None has the default rate, for all addresses that are no key. Resolves host names, which may block.
+    The rate of the key None applies to every address that is not a key. Resolves host names, which may block.
     """
     rates: dict[str | None, float] = {}
     for entity, values in quotas.items():

@@ -44,7 +44,7 @@ class RequestFilter(Protocol):
         ...
 
     def versions_sent(self) -> None:
-        """Is called when a valid ApiVersions request of the connection is answered."""
+        """Records that a valid ApiVersions request of the connection is answered."""
         ...
 
 

@@ -17,7 +17,8 @@ from kafkapy.named_tuple import NamedTuple
 class DescribedPartition(NamedTuple):
     """The leader and the replicas of a partition, as Metadata shows them to clients of one listener.
 
-    All lists have broker ids. `leader` is -1, and `error` says why, if the leader is not reachable on the listener.
+    All lists contain broker ids. If the leader is not reachable on the listener, `leader` is -1, and `error` is the
+    reason.
     """
 
     error: Error

@@ -94,8 +94,8 @@ class TransactionVerification:
         """Calls `on_verified` once with the error of each partition; NONE permits the write.
 
         `on_verified` may be called before this method returns. `first_sequence` returns the first sequence number that
-        is to be written to a partition; it is called for partitions that need verification. It is None if no records
-        are to be written.
+        is to be written to a partition; it is called for partitions that need verification. The argument is None if no
+        records are to be written.
         """
         results = dict.fromkeys(partitions, Error.NONE)
         unverified = frozenset(each for each in partitions if not self._has_open_transaction(each, producer))

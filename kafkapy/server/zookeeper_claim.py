@@ -27,11 +27,11 @@ Operation = Any  # a request of kazoo, which has no types
 
 
 class NotTheWriter(Exception):
-    """Another broker has claimed the mirror; the text says which one."""
+    """Another broker has become the writer of the mirror, Kafka's znodes in a user's ZooKeeper; the text names it."""
 
 
 class Claim:
-    """Writes to ZooKeeper for the broker that claimed the mirror last. Not thread-safe."""
+    """Writes the mirror, Kafka's znodes in a user's ZooKeeper, for the broker that claimed it last. Not thread-safe."""
 
     def __init__(self, client: KazooClient, node_id: int) -> None:
         self._client = client
@@ -41,7 +41,7 @@ class Claim:
     def take(self, metadata_offset: int) -> None:
         """Makes this broker the writer; `metadata_offset` is that of the image that the broker is about to show.
 
-        Raises NotTheWriter if the writer claimed the mirror at a larger offset, and KazooException.
+        Raises NotTheWriter if the present writer claimed the mirror at a larger offset, and KazooException.
         """
         value = {"version": 1, "brokerid": self._node_id, "metadata_offset": metadata_offset}
         data = encode_json(value)

@@ -44,9 +44,10 @@ _CREDENTIALS_PREFIX = "SCRAM-"
 class ZooKeeperMirror:
     """Writes the cluster metadata as Kafka's znodes to a ZooKeeper, on a thread of its own.
 
-    Of the brokers that are not fenced, the one with the lowest id writes, and brokers that are not stopping come first;
-    the others wait. The ephemeral nodes of all brokers belong to its session. The broker that writes next replaces them
-    by its own, and a broker that stops waits for this. `Claim` makes the writes of all other brokers fail.
+    Only one broker, the writer, writes: the broker with the lowest id of those that are neither fenced nor stopping. If
+    all brokers that are not fenced are stopping, it is the one of them with the lowest id. The ephemeral nodes of all
+    brokers belong to the writer's session. The next writer replaces them by its own, and a writer that stops waits for
+    this. `Claim` makes the writes of all other brokers fail.
     """
 
     def __init__(
@@ -81,9 +82,10 @@ class ZooKeeperMirror:
         self._wakes.set()
 
     def stop(self) -> None:
-        """Closes the session, with which the ephemeral nodes vanish that no other broker has replaced by its own.
+        """Ends the thread and closes its session. ZooKeeper then deletes the session's ephemeral nodes, except the
+        nodes that the next writer has replaced by its own.
 
-        If other brokers run, waits at most 2 seconds for the next writer.
+        If another broker runs, waits at most 2 seconds for this replacement.
         """
         self._is_stopping = True
         self._wakes.set()
@@ -123,7 +125,7 @@ class ZooKeeperMirror:
     def _await_next_writer(self) -> None:
         """Waits until the next writer owns all ephemeral nodes, if another broker runs that could be the next writer.
 
-        Otherwise the registrations of the other brokers would vanish with this session for a moment.
+        Without this wait, the registrations of the other brokers would vanish for a moment when this session ends.
         """
         deadline = time.monotonic() + _HANDOVER_S
         try:
@@ -234,7 +236,7 @@ class ZooKeeperMirror:
         return operations
 
     def _deletions(self, paths: Iterable[str]) -> list[Operation]:
-        """Returns the operations that delete those of the nodes that exist, with all that is below them."""
+        """Returns the operations that delete the nodes at `paths` that exist, and all nodes below them."""
         found: dict[str, None] = {}
         for path in paths:
             self._find(path, found)

@@ -160,7 +160,8 @@ class ControllerRequests:
     def alter_credentials(self, changes: CredentialChanges, on_done: OnDone) -> None:
         """Changes the SCRAM credentials of one user with one request after the other.
 
-        A request may name a user only once. Stops at the first error, whose text `on_done` gets; None if there is none.
+        A request may name a user only once. After the first error no further request is sent. `on_done` gets the text
+        of this error, or None after success.
         """
         remaining = list(changes.credentials.items())
 

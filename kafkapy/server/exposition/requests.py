@@ -67,8 +67,8 @@ def api_name(key: int) -> str:
 
 
 class RequestMetrics:
-    """The metrics of requests. It stores the readings of the last minute, for quantiles and the idle ratio of the
-    reactor.
+    """Writes the metrics of requests, and stores the readings of the last minute, for quantiles and the idle ratio of
+    the reactor.
 
     Used by one thread.
     """

@@ -47,8 +47,8 @@ STEP = 32
 
 
 class TopicMetrics:
-    """The metrics of topics and partitions. It stores the partitions' encoded labels between pages. Used by one
-    thread."""
+    """Writes the metrics of topics and partitions, and stores the partitions' encoded labels between pages. Used by
+    one thread."""
 
     def __init__(self, services: Services, limit: int) -> None:
         self._replica_manager = services.replica_manager

@@ -252,7 +252,7 @@ def _narrow(
     wanted: Container[ConfigResource],
     answer: Callable[[dict[ConfigResource, ErrorMessage]], Any],
 ) -> bool:
-    """Prepares a request of which this node handles some resources itself and the active controller the `wanted` ones.
+    """Prepares a request whose `wanted` resources the active controller handles, and this node the other resources.
 
     If the request may be forwarded, makes the forwarded request contain only the `wanted` resources; the response to
     the client is then `answer(results)`, with the active controller's results for them. If no resource is wanted, there
@@ -392,9 +392,8 @@ def _find_invalid(
 ) -> dict[ConfigResource, ErrorMessage]:
     """Returns the resources whose changes are invalid independently of the metadata, with their errors.
 
-    `keys` are the resources of the request; a resource that is in them more than once is invalid.
-    On a listener of the controller, the configuration of every broker may be changed, but only the logger levels of
-    this node; on a broker's listener, both only of this broker. A resource of another node is invalid. With
+    `keys` are the resources of the request; a resource that is in them more than once is invalid. The logger levels of
+    another node are invalid. The configuration of another broker is valid only on a listener of the controller. With
     `replaces_all` the changes replace all overrides of their resource.
     """
     own_only = (BROKER_LOGGER_RESOURCE,) if context.session.is_controller else (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE)

@@ -2,7 +2,7 @@
 
 Behaviour: describes the logs and the free space of each log directory; moves logs between directories.
 
-Permissions: Describe or Alter on the cluster.
+Permissions: Describe on the cluster to describe log directories, Alter on the cluster to move logs.
 """
 
 from __future__ import annotations

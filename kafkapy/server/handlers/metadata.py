@@ -63,7 +63,7 @@ class EncodedResponse:
         self.body = body
 
     def delayed(self, version: int, throttle_ms: int) -> EncodedResponse:
-        """Returns the response with this throttle time, if the version has one: then it is the first field."""
+        """Returns the response with this throttle time, its first field; in versions without the field, unchanged."""
         if version < MetadataResponse.FIRST_VERSION_WITH_THROTTLE_TIME_MS:
             return self
         return EncodedResponse(throttle_ms.to_bytes(4, "big") + self.body[4:])

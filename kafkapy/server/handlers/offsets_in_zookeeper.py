@@ -1,7 +1,7 @@
 """OffsetCommit 0 and OffsetFetch 0, whose offsets are in ZooKeeper: in the tree of `zookeeper.listener`.
 
-As with ZooKeeper, every broker answers them, and no coordinator and no membership is involved. The broker that does not
-serve the tree forwards the request, once it has checked the client's permissions, to the one that does.
+As with ZooKeeper, every broker answers these requests, and no coordinator and no membership is involved. A broker that
+does not serve the tree checks the client's permissions, and forwards the request to the broker that serves the tree.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Behaviour: serves voters and observers through the Raft machine, without fetch s
 
 Permissions: ClusterAction on the cluster.
 
-Version notes: the topic has an id from version 13 on, the replica a directory id and the response endpoints of the
-leader from version 17 on, and the request the follower's high watermark from version 18 on.
+Version notes: from version 13 on the topic has an id. From 17 on the replica has a directory id, and the response has
+the leader's endpoints. From 18 on the request has the follower's high watermark.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Behaviour: lists partitions that move between brokers; changes the replicas of partitions.
 
-Permissions: Describe or Alter on the cluster.
+Permissions: Describe on the cluster to list reassignments, Alter on the cluster to change replicas.
 """
 
 from __future__ import annotations

@@ -384,7 +384,8 @@ def _acknowledge(
     are durable or refused.
 
     `acks` are the acknowledged batches by partition. A partition in `refused` gets the error there; every other one is
-    in `permitted`. Only a request with `is_renewal` may renew locks.
+    in `permitted`. Invalid batches get INVALID_REQUEST instead, unless the topic id is unknown. Only a request with
+    `is_renewal` may renew locks.
     """
     results: AckResults = {}
     remaining = len(acks)

@@ -40,7 +40,7 @@ Operate = Callable[[ShareCoordinator, SharePartitionKey, Any, Succeed, ErrorResp
 
 
 class _StateApi:
-    """One of the four APIs of share group state, whose responses have one result for each share partition."""
+    """One of the APIs of share group state, whose responses have one result for each share partition."""
 
     def __init__(self, response_class: Any, topic_class: Any) -> None:
         self._response_class = response_class

@@ -123,9 +123,11 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
 
 
 def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monotonic_ms: int, largest: int) -> None:
-    """Raises ApiError if the push is too early or has more than `largest` bytes, a wrong subscription or compression.
+    """Raises ApiError if the push is too early, has more than `largest` bytes, names another subscription than the
+    client's, or is compressed with a codec that is not accepted.
 
-    A client's last push (`terminating`) may be early; a push after the last one is refused. `monotonic_ms` is now.
+    A client's last push (`terminating`) may be early; a push after the last one is refused. `monotonic_ms` is the
+    present time.
     """
     if instance.is_terminating:
         raise ApiError(Error.INVALID_REQUEST)

@@ -26,7 +26,7 @@ class QuotaCallback(Protocol):
     """
 
     def configure(self, configs: dict[str, str]) -> None:
-        """Is called once, before the other methods, with the keys and values of the broker's configuration file."""
+        """Receives the keys and values of the broker's configuration file. Called once, before the other methods."""
 
     def quota_tags(self, quota: str, principal: Principal, client_id: str) -> Mapping[str, str]:
         """Returns the tags by which the clients are grouped: clients with equal tags share one limit.
@@ -44,14 +44,14 @@ class QuotaCallback(Protocol):
         """
 
     def update_quota(self, quota: str, entity: Mapping[str, str | None], value: float) -> None:
-        """Is called for each quota that is stored in the cluster, at the start and at each change.
+        """Receives a quota that is stored in the cluster. Called for each quota at the start and at each change.
 
         `quota` is its configuration key, such as producer_byte_rate, and `value` the stored number, in the unit of
         `quota_limit`. `entity` maps `user` and `client-id` to names; the name None stands for the default.
         """
 
     def remove_quota(self, quota: str, entity: Mapping[str, str | None]) -> None:
-        """Is called for each quota that is removed from those that the cluster stores.
+        """Receives the removal of a quota from the quotas that are stored in the cluster.
 
         The arguments are those of `update_quota`: the configuration key of the quota, and its entity.
         """
@@ -60,12 +60,12 @@ class QuotaCallback(Protocol):
         """Returns whether limits of a quota have changed since the last call, for another reason than the calls of
         `update_quota` and `remove_quota`. If so, `quota_limit` is called again for each client.
 
-        `quota` is the configuration key, such as producer_byte_rate. It is called once a second.
+        `quota` is the configuration key, such as producer_byte_rate. This method is called once a second.
         """
         ...
 
     def close(self) -> None:
-        """Is called once, when the broker stops."""
+        """Releases what the object holds. Called once, when the broker stops."""
 
 
 def make_callback(config: BrokerConfig) -> QuotaCallback | None:
