@@ -179,8 +179,7 @@ class ConnectionQuotas:
         return self._by_address.get(host, 0) < self.address_limit(host)
 
     def spend_rate(self, listener_name: str) -> None:
-        """Counts a connection that the listener has accepted in the rate of new connections of the broker and of the
-        listener."""
+        """Counts an accepted connection in the rates of new connections of the broker and of the listener."""
         self._rate.take()
         self._listener_rates[listener_name].take()
 
