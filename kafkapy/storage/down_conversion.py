@@ -68,7 +68,7 @@ def down_convert(
 
 
 def is_old_enough(data: bytes, magic: int) -> bool:
-    """Returns whether every whole batch or message in `data` has at most this magic, so that none needs conversion."""
+    """Returns whether all batches and messages in `data` have at most this magic, so that none needs conversion."""
     position = 0
     while len(data) - position > MAGIC_AT:
         if data[position + MAGIC_AT] > magic:

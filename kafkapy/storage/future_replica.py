@@ -17,7 +17,7 @@ logger = logging.getLogger("kafka.server.ReplicaAlterLogDirsThread")
 
 
 class FutureReplica:
-    """The copying of a log to another log directory. It owns the future log until that becomes the current log.
+    """Copies a log to another log directory, and owns the future log until that becomes the current log.
 
     Used by one thread, which is not the current log's owner thread: it reads the offsets of the current log, and its
     files through descriptors of its own. Only `finish` is called on the owner thread, while the copying thread waits.

@@ -85,7 +85,8 @@ class LeaderEpochCache(EpochsState):
     def end_offset_for(self, epoch: int, log_end_offset: int) -> OffsetAndEpoch:
         """Returns the largest epoch <= `epoch` in the entries, with its end offset (exclusive).
 
-        Both are -1 if there is no such epoch.
+        If `epoch` is below all entries, returns `epoch` itself with the start offset of the first entry. Epoch and
+        offset are -1 if `epoch` is -1 or above the newest epoch, or if there are no entries.
         """
         if epoch == UNDEFINED_EPOCH:
             return OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)

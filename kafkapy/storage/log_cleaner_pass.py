@@ -275,7 +275,7 @@ class GroupCleaner:
         self.tombstones_before_ms = 0  # tombstones of magic 0 and 1 in an older segment are removed
 
     def clean(self, segments: Sequence[LogSegment]) -> None:
-        """Merges the segments into a cleaned segment, by which it replaces them in the log.
+        """Merges the segments into one cleaned segment, which then replaces them in the log.
 
         Raises CleaningAborted or SegmentsChanged if a later pass must repeat the work, OSError if the disk failed, and
         CorruptSegment, ApiError or ValueError if the log cannot be cleaned. After an error `.cleaned` files are left,

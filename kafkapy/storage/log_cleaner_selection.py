@@ -82,7 +82,7 @@ def first_uncleanable_offset(log: CompactedLog, first_dirty: int, wall_ms: int) 
     """Returns the end (exclusive) of the offsets that may be cleaned, which begin at `first_dirty`.
 
     It is the least of the base offset of the active segment, the last stable offset, and the base offset of the first
-    segment with a record younger than min.compaction.lag.ms at `wall_ms`.
+    segment with a record younger than min.compaction.lag.ms at `wall_ms`; but at least `first_dirty`.
     """
     bounds = [log.active_base_offset, log.last_stable_offset]
     if log.min_compaction_lag_ms > 0:
@@ -94,7 +94,7 @@ def first_uncleanable_offset(log: CompactedLog, first_dirty: int, wall_ms: int) 
 
 
 def must_be_cleaned(log: CompactedLog, first_dirty: int, wall_ms: int) -> bool:
-    """Returns whether the first batch of a segment from offset `first_dirty` on is older than max.compaction.lag.ms.
+    """Returns whether any segment from offset `first_dirty` on has a first batch older than max.compaction.lag.ms.
 
     `wall_ms` is the present time.
     """

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class LogReader(LogState):
-    """The methods of Log that read; the subclass Log has the attributes. It changes nothing. Used by the owner thread
-    only."""
+    """The methods of Log that read; the subclass Log has the attributes. These methods change nothing. Used by the
+    owner thread only."""
 
     __slots__ = ()
 
@@ -194,7 +194,8 @@ class LogReader(LogState):
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
         """Returns the end offset (exclusive) of the largest epoch <= `epoch`, and that epoch (KIP-279).
 
-        Both are -1 if no such epoch is known.
+        If `epoch` is below all known epochs, returns `epoch` itself with the offset at which the first one begins.
+        Epoch and offset are -1 if `epoch` is -1 or above the newest epoch, or if no epoch is known.
         """
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
 

@@ -17,9 +17,9 @@ from kafkapy.types import NO_TIMESTAMP
 def up_convert(records: memoryview | bytearray, config: LogConfig) -> bytearray:
     """Returns the messages of a message set as one batch with offsets from 0.
 
-    Its codec is that of the topic's compression.type; for "producer" it is the codec of the message set. Raises
-    ApiError, with Kafka's error codes, for messages that are damaged, too large or of different magic, or that have an
-    invalid timestamp. The caller validates the batch (keys, timestamps, size) afterwards.
+    The codec of the batch is that of the topic's compression.type; for "producer" it is the codec of the message set.
+    Raises ApiError, with Kafka's error codes, for messages that are damaged, too large or of different magic, or that
+    have an invalid timestamp. The caller validates the batch (keys, timestamps, size) afterwards.
     """
     messages = list(iterate_messages(records))
     for message in messages:
