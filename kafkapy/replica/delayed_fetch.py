@@ -70,8 +70,8 @@ class DelayedFetch(FetchOperation):
         """Tries to complete the fetch after an event of the partition `key`; returns whether it is complete now.
 
         If the event made no record of `key` readable, the other partitions are not tested: if each of thousands of
-        partitions has an event, as after an election, testing all of them after each event would take the square of
-        their number.
+        partitions has an event, as after an election, and all of them were tested after each event, the number of tests
+        would be the square of their number.
         """
         if not self._by_key:
             self._by_key = {each[0].topic_partition: each for each in self._partitions}

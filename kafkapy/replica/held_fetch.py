@@ -34,8 +34,8 @@ class HeldFetch(FetchOperation):
     ) -> None:
         """Makes the operation for a fetch that the gate keeps; it waits for at most `max_wait_ms`.
 
-        `serve_in_python` is called with the request if the gate declines it. It serves the fetch on the Python path,
-        with a wait that is shorter by `Request.waited_ms`.
+        `serve_in_python` is called with the request if the gate declines it. That function serves the fetch on the
+        Python path, with a wait that is shorter by `Request.waited_ms`.
         """
         super().__init__(max_wait_ms, is_from_follower=is_from_follower)
         self._request = request

@@ -489,7 +489,7 @@ class Partition(PartitionState):
     def last_offset_for_leader_epoch(
         self, current_leader_epoch: int, leader_epoch: int, *, only_leader: bool
     ) -> OffsetAndEpoch:
-        """Returns the largest epoch <= `leader_epoch` with its end offset, or (-1, -1) if there is none.
+        """Returns the largest epoch <= `leader_epoch` of the log with its end offset; see `Log.end_offset_for_epoch`.
 
         Raises ApiError if `current_leader_epoch` is neither -1 nor the partition's epoch, or if `only_leader` and this
         broker does not lead the partition.
@@ -501,7 +501,7 @@ class Partition(PartitionState):
 
     def delete_records_on_leader(self, offset: int) -> int:
         """Moves the log start offset to `offset` (-1: the high watermark) and returns it. Raises ApiError if the offset
-        is out of range or this broker does not lead."""
+        is out of range, this broker does not lead, or the topic's cleanup.policy does not contain "delete"."""
         if not self.is_leader:
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
         if not self.log.config.retention.delete:

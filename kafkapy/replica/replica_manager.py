@@ -164,7 +164,8 @@ class ReplicaManager:
     def checkpoint_high_watermarks(self) -> None:
         """Writes `replication-offset-checkpoint` in each directory where it has changed. Any thread, one at a time.
 
-        It reads high watermarks while the owner thread changes them, because a checkpoint that is too low is harmless.
+        The high watermarks are read while the owner thread changes them, because a checkpoint that is too low is
+        harmless.
         """
         self._log_manager.write_high_watermarks()
 
@@ -430,9 +431,9 @@ class ReplicaManager:
     def offset_for_leader_epoch(
         self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
     ) -> OffsetAndEpoch:
-        """Returns the largest epoch <= `leader_epoch` of a partition led here, with its end offset, or (-1, -1) if
-        there is none. Raises ApiError if this broker does not lead the partition or cannot use its log, or if
-        `current_leader_epoch` is neither -1 nor the partition's epoch."""
+        """Returns the largest epoch <= `leader_epoch` of a partition led here, with its end offset; see
+        `Log.end_offset_for_epoch`. Raises ApiError if this broker does not lead the partition or cannot use its log, or
+        if `current_leader_epoch` is neither -1 nor the partition's epoch."""
         partition = self.get_partition(topic_partition)
         return partition.last_offset_for_leader_epoch(current_leader_epoch, leader_epoch, only_leader=True)
 

@@ -1,7 +1,7 @@
 """The connection of one fetcher to its leader. It sends the requests that LeaderFetcher plans.
 
-At most one request is in flight. The connection is opened for the first request, and after the back-off again if it
-was refused or lost.
+At most one request is in flight. The connection is opened for the first request. If it is refused or lost, it is opened
+again after the back-off.
 """
 
 from __future__ import annotations

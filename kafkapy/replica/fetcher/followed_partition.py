@@ -29,7 +29,11 @@ class FollowerLog(Protocol):
         """The measured rate of throttled partitions; None if this partition is not throttled (KIP-73)."""
 
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
-        """Returns the largest epoch <= `epoch` in the log, with its end offset; both are -1 if there is none."""
+        """Returns the largest epoch <= `epoch` in the log, with its end offset.
+
+        If `epoch` is below all epochs of the log, returns `epoch` itself with the offset at which the first one begins.
+        Epoch and offset are -1 if `epoch` is -1 or above the newest epoch, or if the log has no epoch.
+        """
 
     def append(self, records: memoryview, leader_epoch: int) -> int:
         """Appends the whole batches whose leader epoch is at most `leader_epoch`; returns their size in bytes.
