@@ -20,7 +20,7 @@ class CoordinatorShard(Protocol):
         is aborted."""
 
     def on_loaded(self) -> None:
-        """Is called when the whole log has been replayed; timers may be started from now on."""
+        """Handles the end of the load: the whole log has been replayed, and timers may be started from now on."""
 
     def on_unloaded(self) -> None:
         """Responds NOT_COORDINATOR to the requests of the shard that wait for an event, and ends the shard's background

@@ -31,8 +31,8 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ClassicMembers:
-    """The handlers of requests of classic members. Owner thread only. It has no state: members change only when the
-    records that a handler returns are replayed."""
+    """The handlers of requests of classic members. The object has no state: members change only when the records that
+    a handler returns are replayed. Owner thread only."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class GroupMigration:
-    """The conversion of groups between the classic and the consumer protocol. Owner thread only. It has no state."""
+    """Converts groups between the classic and the consumer protocol. The object has no state. Owner thread only."""
 
     def __init__(self, context: ShardContext, settings: ConsumerGroupSettings, rebalance: ClassicRebalance) -> None:
         self._context = context

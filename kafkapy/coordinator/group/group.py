@@ -109,7 +109,7 @@ class GroupProtocol(Protocol[G]):
         """Handles LeaveGroup. Raises ApiError if the whole request is refused."""
 
     def on_commit(self, group: G, member_id: str) -> None:
-        """Is called after an OffsetCommit of the member has been found valid; `member_id` is "" for an
+        """Handles the event that a valid OffsetCommit of the member has arrived; `member_id` is "" for an
         administrator."""
 
     def on_loaded(self, group: G) -> None:

@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete requests, with topics by name, independent of API versions."""
+"""OffsetCommit, OffsetFetch and OffsetDelete requests in a form that names topics and is the same in all versions."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class CommitCall(NamedTuple):
 
 
 class FetchCall(NamedTuple):
-    """An OffsetFetch. `partitions` has topic, partition and topic id, which is zero if not given; None means all
-    offsets of the group.
+    """An OffsetFetch. `partitions` has (topic, partition, topic id); the topic id is zero if it is not given. If
+    `partitions` is None, all offsets of the group are requested.
 
     `member_id` and `member_epoch` name a member of a consumer group (KIP-848).
     """

@@ -213,9 +213,8 @@ class ShareMembership(NoClassicMembers):
         """Returns the member with `target` as its assignment, in `target_epoch`; appends its record to `records` if it
         changes.
 
-        If the member is in `target_epoch` already, `target` is ignored and the member keeps its assignment. If in this
-        case `is_epoch_bumped` is True (the group's epoch was increased), the topics that the member no longer
-        subscribes to are removed from the assignment.
+        If the member is in `target_epoch` already, `target` is ignored and the member keeps its assignment, but loses
+        the topics that it no longer subscribes to if `is_epoch_bumped` is True (the group's epoch was increased).
         """
         reconciled = member
         if member.member_epoch != target_epoch:

@@ -204,8 +204,8 @@ def _checked_tree(expression: str, alphabet: _Alphabet) -> _Tree:
 
 
 def _size(tree: _Tree) -> int:
-    """Returns an upper bound of two numbers: of the instructions that `emit` produces for the syntax tree, and of the
-    calls of `emit` that this takes."""
+    """Returns an upper bound of two numbers: the number of instructions that `emit` produces for the syntax tree, and
+    the number of calls of `emit` that produce them."""
     kind = tree[0]
     if kind in ("set", "at"):
         return 1

@@ -58,8 +58,8 @@ def initialized(
     """Returns the metadata after InitProducerId, with no transaction open.
 
     `expected_epoch` is the epoch that the producer sent, None for a new producer. `new_producer_id` is used if the
-    transactional id is new, or if the epochs of its producer id are used up. Raises ApiError PRODUCER_FENCED if
-    `expected_epoch` is neither the current epoch nor the last one.
+    transactional id is new, or if the epochs of its producer id are used up. Raises ApiError PRODUCER_FENCED if the
+    transactional id has an epoch and `expected_epoch` is neither this epoch nor the last one.
     """
     current, last = metadata.producer_epoch, metadata.last_producer_epoch
     producer_id, previous = metadata.producer_id, metadata.producer_id

@@ -128,7 +128,7 @@ class ClassicMember:
     @property
     def has_satisfied_heartbeat(self) -> bool:
         """True if the member remains in the group when its session timer expires, because its JoinGroup or SyncGroup
-        waits for a response: such a member need not send heartbeats."""
+        waits for a response: such a member need not send heartbeats. Always False for a new member (`is_new`)."""
         return not self.is_new and (self.join_responder is not None or self.sync_responder is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:

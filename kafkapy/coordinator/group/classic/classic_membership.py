@@ -29,8 +29,8 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ClassicMembership:
-    """The handlers of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. Owner thread only. It has no state; the shard
-    owns the groups."""
+    """The handlers of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The object has no state; the shard owns the
+    groups. Owner thread only."""
 
     def __init__(self, rebalance: ClassicRebalance, config: GroupConfig, new_uuid: Callable[[], str]) -> None:
         self._rebalance = rebalance

@@ -30,8 +30,8 @@ logger = logging.getLogger("kafka.coordinator.group")
 
 
 class ClassicRebalance:
-    """The transitions of groups between states, and the responses to their members. It has no state. Owner thread
-    only."""
+    """Makes the transitions of groups between states, and sends the responses to their members. The object itself has
+    no state. Owner thread only."""
 
     def __init__(self, context: ShardContext, config: GroupConfig) -> None:
         self._context = context
@@ -47,7 +47,7 @@ class ClassicRebalance:
         return self.maybe_complete_join(group)
 
     def prepare(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
-        """Starts a rebalance for `reason`. The join phase of a new group lasts at least
+        """Starts a rebalance for `reason`. The join phase of a group that was empty lasts at least
         group.initial.rebalance.delay.ms, so that more members can join."""
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             # The members no longer get the assignment that they wait for.
@@ -86,7 +86,10 @@ class ClassicRebalance:
 
     def complete_join(self, group: ClassicGroup) -> CoordinatorResult[None]:
         """Ends the join phase: removes the dynamic members that have not joined again, begins the next generation, and
-        responds to the members that have joined."""
+        responds to the members that have joined.
+
+        If only static members are left and none of them has joined again, the join phase continues instead.
+        """
         self._context.cancel(_join_key(group))
         if group.is_in(GroupState.DEAD):
             return EMPTY_RESULT
@@ -118,7 +121,7 @@ class ClassicRebalance:
         return EMPTY_RESULT
 
     def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-        """Starts the timer of a new group's join phase.
+        """Starts the timer of the join phase of a group that was empty.
 
         When `delay_ms` have passed, the join phase ends, unless members have joined in that time and `remaining_ms` is
         above 0; then the timer starts again. `remaining_ms` limits the sum of these further delays.

@@ -86,8 +86,8 @@ class _Heap(Generic[T]):
 
 
 class _Process:
-    """One instance of a Kafka Streams application: its members (threads), the numbers of their tasks, and the tasks of
-    all."""
+    """One instance of a Kafka Streams application: its members (threads), the number of tasks of each member, and the
+    tasks of all its members."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -297,11 +297,12 @@ class _Assignment:
         return is_added
 
     def _least_loaded_standby(self, task: TaskId, *, without_task: bool = False) -> str | None:
-        """Returns the least loaded of the members that had the task as standby task; None if no member had it.
+        """Returns a little loaded member of those that had the task as standby task; None if no member had it.
 
-        If `without_task` is True, members whose process has been assigned the task already are skipped, with one
-        exception as in Apache Kafka: if the first of the members is in such a process, the result is None, and no other
-        member is considered.
+        As in Apache Kafka, begins with the first of these members, and prefers a later one only if its process has a
+        lower load and the member itself has fewer tasks. If `without_task` is True, members whose process has been
+        assigned the task already are skipped. But if the first member is in such a process, the result is None, and no
+        other member is considered.
         """
         members = self._previous_standby.get(task)
         if not members:

@@ -20,8 +20,8 @@ class TopicInfo(NamedTuple):
 
 
 class CopartitionGroup(NamedTuple):
-    """Source topics of a subtopology that need equal numbers of partitions, as indexes into the subtopology's lists of
-    the same names."""
+    """Topics of a subtopology that need equal numbers of partitions. Each field has indexes into the field of the same
+    name of Subtopology."""
 
     source_topics: tuple[int, ...]
     source_topic_regex: tuple[int, ...]
