@@ -276,7 +276,7 @@ class HttpServer:
 
     def _advance(self, client: _Client) -> None:
         """Sends as much of the response as is possible without waiting, or reads from the connection. Closes the
-        connection if the client sends something or hangs up while it waits for a page."""
+        connection if the client hangs up while it waits for a page."""
         try:
             if client.outgoing:
                 self._send(client)
