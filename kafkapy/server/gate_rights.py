@@ -76,7 +76,7 @@ class GateRights:
 
     def begin(self) -> int:
         """Invalidates the stored permissions if the ACLs have changed, and returns the generation to pass to `learn`
-        later. To be called before the authorizer is asked.
+        later. Called before the authorizer is asked.
         """
         self.check()
         return self._gate.rights_generation

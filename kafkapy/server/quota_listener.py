@@ -33,7 +33,7 @@ Quotas = Mapping[QuotaEntity, Mapping[str, float]]
 
 
 class QuotaListener:
-    """Notified of each change of the metadata; passes the quotas to the objects that enforce them.
+    """A listener of changes of the metadata, which passes the quotas to the objects that enforce them.
 
     `on_metadata` runs on the quorum thread, the rest on the reactor's thread.
     """

@@ -1,7 +1,7 @@
 """The claim by which one broker at a time writes the mirror in a ZooKeeper of the user.
 
 The claim is a znode that names the writer, and the offset of the metadata log at which that broker became the writer.
-Every write is a transaction that checks the version of this node, as brokers of Kafka with ZooKeeper checked
+Every write is a transaction that checks the version of this znode, as brokers of Kafka with ZooKeeper checked
 /controller_epoch: once another broker has claimed the mirror, the writes of its predecessor fail. A broker whose
 metadata are older than those of the last claim, because it is cut off from the cluster or was suspended, cannot claim
 it.

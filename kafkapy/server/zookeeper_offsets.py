@@ -29,7 +29,7 @@ class ZooKeeperOffsets:
     """Reads and writes group offsets in the znodes, which one broker of the cluster serves. Reactor thread only.
 
     `local` returns the offsets if this broker serves the znodes, else None. `find_leader` returns the id of the other
-    broker that does, or None. `make_requests` constructs an object that sends requests to other brokers.
+    broker that serves them, or None. `make_requests` constructs an object that sends requests to other brokers.
     """
 
     def __init__(

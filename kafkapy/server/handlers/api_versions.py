@@ -72,8 +72,8 @@ def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) ->
 def _served_versions(context: RequestContext) -> Iterator[tuple[ApiKey, int, int]]:
     """Yields each served API with its lowest and highest version.
 
-    Of an API whose requests a broker forwards, only versions that the active controller also serves are announced, once
-    those are known.
+    Once the versions of the active controller are known, an API whose requests a broker forwards is announced only in
+    versions that the active controller also serves.
     """
     services = context.services
     forwarding = None if context.session.is_controller else services.forwarding

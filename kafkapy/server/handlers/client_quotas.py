@@ -2,7 +2,7 @@
 
 Behaviour: quotas are checked and stored in the metadata, as in Apache Kafka; `server/quotas` enforces them.
 
-Permissions: DescribeConfigs or AlterConfigs on the cluster.
+Permissions: DescribeConfigs on the cluster to describe quotas, AlterConfigs on the cluster to change them.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ for each partition. Version 7 adds zstd, 10 hints to the leader (KIP-951), 11 th
 topic ids. From 12 on the broker adds the partitions to the transaction (KIP-890).
 
 Permissions: Write on the topic; Write on the transactional id for transactional records. Writes of the broker itself,
-as those of the coordinators, are not checked.
+such as those of the coordinators, are not checked.
 
 The data gate (`_core/gate/produce_gate`) serves the usual requests before they come here.
 """

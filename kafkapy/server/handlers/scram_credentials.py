@@ -1,10 +1,10 @@
 """DescribeUserScramCredentials and AlterUserScramCredentials, version 0 (KIP-554).
 
-Behaviour: credentials are checked and stored in the metadata, as in Apache Kafka. A broker of ours that knows the keys
+Behaviour: credentials are checked and stored in the metadata, as in Apache Kafka. A kafkapy broker that knows the keys
 of a credential, and not the salted password, sends them in a tagged field of its own (`server/scram_keys`); Apache
 Kafka's controller ignores the field, and refuses the empty password.
 
-Permissions: Describe or Alter on the cluster.
+Permissions: Describe on the cluster to describe credentials, Alter on the cluster to change them.
 """
 
 from __future__ import annotations

@@ -165,7 +165,8 @@ def _denied_topics_of(
 def _refusal(context: RequestContext, response_class: Any) -> ErrorResponder:
     """Returns a function that is called with an error and a message or None, and sends them to the client.
 
-    The response is a `response_class` with this error for the whole request; without a message it has the error's.
+    The response is a `response_class` with this error for the whole request; without a message it has the text of
+    the error.
     """
     return lambda error, message: context.respond(
         response_class(error_code=error, error_message=message or error.message)
