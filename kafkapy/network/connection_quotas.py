@@ -1,8 +1,8 @@
 """Limits on connections: in total, per listener, per address, and new connections per second.
 
-As in Kafka, a client beyond `max.connections` or `max.connection.creation.rate` waits in the listener's backlog, the
-connection of a client beyond `max.connections.per.ip` is closed at once, and that of an address beyond its quota
-`connection_creation_rate` after a delay.
+As in Kafka, a client beyond `max.connections` or `max.connection.creation.rate` waits in the listener's backlog, and
+the connection of a client beyond `max.connections.per.ip` is closed at once. The connection of an address beyond its
+quota `connection_creation_rate` is closed after a delay.
 """
 
 from __future__ import annotations
