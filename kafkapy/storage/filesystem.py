@@ -85,11 +85,10 @@ class Filesystem:
             self.sync_directory(source_parent)
 
     def write_atomically(self, path: str, content: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
-        """Replaces the content of a file; after a power failure the file has either its whole old content or its whole
-        new content.
+        """Replaces the content of a file, so that a kill of the process leaves its whole old or its whole new content.
 
-        The new content is durable on return. Without `sync` the file survives a kill of the process, but not a power
-        failure.
+        With `sync` this also holds for a power failure, and the new content is durable on return. Without `sync` a
+        power failure can destroy both contents.
         """
         temporary = path + ".tmp"
         self.write_file(temporary, content, mode=mode, sync=sync)

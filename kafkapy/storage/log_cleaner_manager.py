@@ -76,7 +76,7 @@ class LogCleanerManager:
     def take_filthiest(self) -> tuple[Log, LogToClean] | None:
         """Chooses the log to clean next and marks its partition as in progress.
 
-        Returns the log and the offsets of it that are cleaned, or None if no log is due.
+        Returns the log and the range of its offsets to clean, or None if no log is due.
         """
         found: dict[TopicPartition, tuple[Log, LogToClean]] = {}
         for log in self._candidates():

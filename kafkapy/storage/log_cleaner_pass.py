@@ -135,7 +135,7 @@ class CleaningPass:
     def _build_map(self) -> int:
         """Maps the keys of dirty records (not cleaned before) to their newest offsets, until the map is full.
 
-        Returns the offset before which all dirty records are in the map; records from it on are kept.
+        Returns the offset before which all dirty records are in the map; records from this offset on are kept.
         """
         start, end = self._to_clean.first_dirty_offset, self._to_clean.first_uncleanable_offset
         offsets = self._tools.offsets

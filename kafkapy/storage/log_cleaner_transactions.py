@@ -50,7 +50,7 @@ class CleanedTransactions:
         return True
 
     def is_useless(self, batch: RecordBatch) -> bool:
-        """Returns whether a control batch ends a transaction of which the pass has read no record, or is empty.
+        """Returns whether a control batch is empty, or ends a transaction of which the pass has read no record.
 
         Also records that the transaction has ended. The pass calls this method once for each control batch.
         """
