@@ -53,8 +53,8 @@ class DelayedOperations:
     def complete_watching(self, topic_partition: TopicPartition) -> None:
         """Tries to complete the operations that wait for the partition, except the held fetches of followers.
 
-        It is called alone after an event that changes neither the log nor the high watermark nor the leader, such as a
-        confirmed ISR that does not raise the high watermark: followers' held fetches do not wait for such an event.
+        An event that changes neither the log nor the high watermark nor the leader, such as a confirmed ISR that does
+        not raise the high watermark, needs only this method: followers' held fetches do not wait for such an event.
         """
         if self.fetch.delayed_count:
             self.fetch.check_and_complete(topic_partition)

@@ -319,7 +319,7 @@ class ReplicaManager:
     # -- fetch ---------------------------------------------------------------------------------------------------
 
     def fetch_messages(self, params: FetchParams, partitions: list[FetchPartition], on_response: FetchCallback) -> None:
-        """Reads `partitions`, and waits for more data if it finds less than `min_bytes` and no error.
+        """Reads `partitions`, and waits for more data if there are fewer than `min_bytes` and no error.
 
         `on_response` is called with (FetchPartition, FetchResult) pairs in the order of `partitions`.
         """
