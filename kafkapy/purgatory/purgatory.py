@@ -50,9 +50,9 @@ class Purgatory:
         """Stores the operation until it completes after an event on one of `keys`, or at its deadline. Does not test
         its condition now.
 
-        The caller must just have found the condition false. If its test can itself cause an event on one of `keys`, it
-        must use `try_complete_else_watch` instead: the operation, which was not stored yet, has missed that event, so
-        that its condition has to be tested again after it is stored.
+        The caller must just have found the condition false. If the test of the condition can itself cause an event on
+        one of `keys`, the caller must use `try_complete_else_watch` instead: the operation, which was not stored yet,
+        has missed that event, so that its condition has to be tested again after it is stored.
         """
         self._enter(operation, keys)
         self._time(operation)
