@@ -32,7 +32,7 @@ Prune = Callable[[TopicPartition, int], object]
 class ShareCoordinator:
     """The share coordinator, which owns the runtime of `__share_group_state`. Reactor thread only; nothing blocks.
 
-    Each request takes callbacks and calls one of them exactly once, perhaps before the call returns.
+    Each method for a request takes callbacks and calls one of them exactly once, perhaps before the method returns.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ class ProducerIds(Protocol):
 class TransactionCoordinator:
     """The transaction coordinator; owns the runtime of `__transaction_state`. Reactor thread only; nothing blocks.
 
-    Each request takes a callback and calls it exactly once, perhaps before the call returns.
+    Each method for a request takes a callback and calls it exactly once, perhaps before the method returns.
     """
 
     def __init__(

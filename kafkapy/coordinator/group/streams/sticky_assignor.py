@@ -143,7 +143,7 @@ class _Share:
         self.per_member = -(-self._tasks // self._members) if self._members else 0
 
     def count(self, tasks_of_member: int) -> None:
-        """Must be called after a member has got a task; `tasks_of_member` is the number of tasks that it has now.
+        """Records that a member has got a task; `tasks_of_member` is the number of tasks that the member has now.
 
         If this member has the largest permitted number, computes that number again for the other members.
         """

@@ -447,9 +447,9 @@ def _topology_for(
 ) -> tuple[Topology, list[TopicProblem]]:
     """Returns the group's topology, and the problems to report to a member whose own topology is older.
 
-    If the group has no topology, the request's becomes the group's, and its record is appended to `records`. Raises
-    ApiError INVALID_REQUEST if the request has a different topology of the same or a higher epoch, and
-    UNKNOWN_SERVER_ERROR if neither the group nor the request has a topology.
+    If the group has no topology, the topology of the request becomes the group's, and its record is appended to
+    `records`. Raises ApiError INVALID_REQUEST if the request has a different topology of the same or a higher epoch,
+    and UNKNOWN_SERVER_ERROR if neither the group nor the request has a topology.
     """
     current = group.topology
     if current is None:
