@@ -1,4 +1,7 @@
-"""Warns before the process runs out of file descriptors: connections would wait, log directories go offline."""
+"""Warns before the process runs out of file descriptors.
+
+Without a free descriptor new connections wait, and log directories go offline.
+"""
 
 from __future__ import annotations
 

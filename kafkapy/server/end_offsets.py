@@ -26,7 +26,8 @@ class ClusterEndOffsets:
         image: Callable[[], MetadataImage],
         make_requests: Callable[[], BrokerRequests],
     ) -> None:
-        """`make_requests` makes the sender of requests to other brokers; it is called when the first one is needed."""
+        """`make_requests` makes the sender of requests to other brokers, when the first such request has to be
+        sent."""
         self._manager = manager
         self._node_id = node_id
         self._image = image

@@ -13,7 +13,8 @@ from kafkapy.types import Clock
 
 
 class AuthenticationCounts:
-    """The numbers of authentications of one listener since the start. Written by the reactor's thread, read by any."""
+    """The numbers of authentications of one listener since the start. Written by the reactor's thread; any thread may
+    read."""
 
     __slots__ = (
         "expired",

@@ -224,7 +224,7 @@ class RequestContext:
 
 
 def _delayed(response: Any, version: int, throttle_ms: int) -> Any:
-    """Returns the response with the time that the client has to wait, if it has a field for that."""
+    """Returns the response; sets its field for the time that the client has to wait, if the response has one."""
     if not isinstance(response, Message):
         return response.delayed(version, throttle_ms)
     if "throttle_time_ms" in response.FIELDS:

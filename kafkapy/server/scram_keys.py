@@ -15,7 +15,7 @@ _KEYS_TAG = 10_000
 
 
 def keys_request(name: str, mechanism: int, credential: ScramCredential | None) -> AlterUserScramCredentialsRequest:
-    """Returns the request that stores a credential, or deletes it if there is none."""
+    """Returns the request that stores the credential of the user `name`, or deletes it if `credential` is None."""
     kind = AlterUserScramCredentialsRequest
     if credential is None:
         return kind(deletions=[kind.ScramCredentialDeletion(name=name, mechanism=mechanism)], upsertions=[])

@@ -27,7 +27,10 @@ Operation = Any  # a request of kazoo, which has no types
 
 
 class NotTheWriter(Exception):
-    """Another broker has become the writer of the mirror, Kafka's znodes in a user's ZooKeeper; the text names it."""
+    """Raised if another broker has become the writer of the mirror, Kafka's znodes in a user's ZooKeeper.
+
+    The text names that broker.
+    """
 
 
 class Claim:
@@ -57,7 +60,8 @@ class Claim:
         self._version = self._client.set(CLAIM_PATH, data, version=stat.version).version
 
     def create(self, path: str, data: bytes | None, *, is_ephemeral: bool) -> Create:
-        """Returns the operation that creates a node with the client's ACL for all nodes."""
+        """Returns the operation that creates a znode with the client's default ACL; without one, everybody has all
+        permissions."""
         acl = self._client.default_acl or OPEN_ACL_UNSAFE
         return Create(self._client.chroot + path, data, acl, int(is_ephemeral))
 

@@ -27,7 +27,7 @@ _METRICS = (
 
 
 class _Count(NamedTuple):
-    """The requests that the authorizer has decided, and has denied, from its start until `monotonic_ms`."""
+    """The numbers of requests that the authorizer has decided, and has denied, from its start until `monotonic_ms`."""
 
     monotonic_ms: int
     requests: int

@@ -198,7 +198,10 @@ def describe_delegation_token_error(
 def handle_describe_delegation_token(
     context: RequestContext, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
-    """Describes the tokens of the named owners that the client may see; null means all owners, an empty list none."""
+    """Describes the tokens that the client may see and of which a named principal is the owner or a renewer.
+
+    A null list of principals means all tokens, an empty list none.
+    """
     _check_may_ask(context)
     secret_key = TokenSettings.from_config(context.services.config).secret_key
     if secret_key is None:

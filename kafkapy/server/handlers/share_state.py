@@ -88,7 +88,7 @@ class _StateApi:
             start(SharePartitionKey(request.group_id, topic_id, each.partition), each)
 
     def _failed(self, partition: int, error: Error, message: str | None) -> Any:
-        """Returns the result of an operation that ended with the error, which may be NONE."""
+        """Returns the result for a partition whose operation ended with `error`, which may be NONE."""
         text = message or error.message if error else None
         return self._response_class.PartitionResult(partition=partition, error_code=error, error_message=text)
 

@@ -44,7 +44,7 @@ class Spending(NamedTuple):
 
 
 class _Kind:
-    """The limits of one quota key, such as producer_byte_rate, and by bucket the sensors that measure what is spent."""
+    """The limits of one quota key, such as producer_byte_rate, and the sensors that measure what each bucket spends."""
 
     def __init__(self, key: str, limits: Limits, sample_limit: int, sample_ms: int) -> None:
         self.limits = limits

@@ -99,7 +99,7 @@ class MutationQuota:
     __slots__ = ("_bucket", "_is_strict", "_measured_ms", "_throttle_ms")
 
     def __init__(self, bucket: MutationBucket, *, is_strict: bool) -> None:
-        """If `is_strict` is True, a change is refused, not made, while the bucket has fewer than 0 tokens."""
+        """If `is_strict` is True, `charge` refuses changes while the bucket has fewer than 0 tokens."""
         self._bucket = bucket
         self._is_strict = is_strict
         self._throttle_ms = 0
