@@ -81,8 +81,8 @@ class ConnectionQuotas:
         return self._by_listener.copy()
 
     def is_protected(self, listener_name: str) -> bool:
-        """Returns True if connections to this listener may exceed `max.connections`; connections of other listeners are
-        closed then."""
+        """Returns True if connections to this listener may exceed `max.connections`; for each one that does, a
+        connection of another listener is closed."""
         return listener_name == self._protected
 
     def is_full(self) -> bool:
@@ -125,8 +125,8 @@ class ConnectionQuotas:
         }
 
     def set_address_rates(self, rates: Mapping[str | None, float]) -> None:
-        """Replaces the permitted new connections per second, by address; the key None is for all addresses without a
-        key."""
+        """Replaces the permitted new connections per second, by address; the rate of the key None applies to every
+        address that is not a key."""
         self._address_rates = rates
         for host, sensor in list(self._sensors.items()):
             rate = rates.get(host, rates.get(None))
