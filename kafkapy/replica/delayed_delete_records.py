@@ -27,8 +27,8 @@ DeleteRecordsCallback = Callable[[dict[TopicPartition, DeleteRecordsResult]], No
 
 
 class DelayedDeleteRecords(DelayedOperation):
-    """Completes when, for each partition, the low watermark has reached the required offset or this broker no longer
-    leads it.
+    """A DeleteRecords request that waits. It completes when, for each partition, the low watermark has reached the
+    required offset or this broker no longer leads it.
 
     The result of a partition that waits is set to REQUEST_TIMED_OUT in advance, so that expiry needs no further step.
     """

@@ -21,7 +21,9 @@ Waiting = list[tuple[FetchPartition, LogOffsetMetadata]]
 
 
 class DelayedFetch(FetchOperation):
-    """Completes when one of these conditions holds for any partition (the letters are Kafka's, in DelayedFetch.scala):
+    """A fetch that waits. It completes when one of these conditions holds for any partition.
+
+    The letters are those of Kafka's DelayedFetch.scala:
 
     A, B  this broker no longer leads the partition
     C     this broker does not know the partition

@@ -14,8 +14,10 @@ ProduceCallback = Callable[[Mapping[TopicPartition, PartitionResponse]], None]
 
 
 class DelayedProduce(DelayedOperation):
-    """Completes when no partition is waiting. A partition stops waiting if its append was refused, if this broker no
-    longer leads it, or if its high watermark has reached the required offset.
+    """A produce request that waits. It completes when no partition is waiting.
+
+    A partition stops waiting if its append was refused, if this broker no longer leads it, or if its high watermark has
+    reached the required offset.
 
     The response of a partition that waits is set to REQUEST_TIMED_OUT in advance, so that expiry needs no further step.
     """

@@ -17,8 +17,11 @@ from kafkapy.types import Clock
 
 
 class HeldFetch(FetchOperation):
-    """Completes when the gate answers or declines the held fetch, or at its deadline. Corresponds to DelayedFetch on
-    the Python path."""
+    """A fetch that the gate, the compiled code that serves usual requests, keeps until it can answer.
+
+    It completes when the gate answers or declines the fetch, or at its deadline. DelayedFetch is the corresponding
+    class for fetches that Python code serves.
+    """
 
     __slots__ = ("_clock", "_gate", "_is_answered", "_request", "_serve_in_python")
 

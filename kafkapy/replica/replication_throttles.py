@@ -55,7 +55,7 @@ class ReplicationThrottles:
         self.follower.bound = self._config.follower_replication_throttled_rate
 
     def apply_to(self, partition: Partition, overrides: Mapping[str, str]) -> None:
-        """Applies the throttles that `overrides`, the configuration of the partition's topic, names."""
+        """Applies to the partition the throttles in `overrides`, the configuration of its topic."""
         index, broker = partition.topic_partition.partition, self._config.node_id
         is_throttled = lists_replica(overrides.get(LEADER_REPLICAS), index, broker)
         partition.leader_throttle = self.leader if is_throttled else None

@@ -26,7 +26,7 @@ class FollowerLog(Protocol):
     def latest_epoch(self) -> int: ...
     @property
     def throttle(self) -> QuotaSensor | None:
-        """The measured rate of throttled partitions; None if this partition is not throttled (KIP-73)."""
+        """The sensor of the rate of all throttled partitions; None if this partition is not throttled (KIP-73)."""
 
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
         """Returns the largest epoch <= `epoch` in the log, with its end offset.

@@ -49,7 +49,8 @@ class ShareFetch(NamedTuple):
 
 
 class DelayedShareFetch(FetchOperation):
-    """Completes when records of at least `min_bytes` can be acquired, or a share partition has an error.
+    """A share fetch that waits. It completes when records of at least `min_bytes` bytes can be acquired, or a share
+    partition has an error.
 
     At the deadline it acquires the records that are available.
     """
