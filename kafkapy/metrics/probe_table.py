@@ -1,4 +1,4 @@
-"""The metrics of `kafkapy probe`: one row each."""
+"""The table of the metrics of `kafkapy probe`."""
 
 from __future__ import annotations
 

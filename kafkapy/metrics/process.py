@@ -15,7 +15,7 @@ USER_TIME, SYSTEM_TIME, THREADS, START_TIME, VIRTUAL_BYTES, RESIDENT_PAGES = 11,
 
 
 def boot_time_s() -> float:
-    """Returns the time at which the machine was started, in seconds since 1970."""
+    """Returns the time at which the machine was started, in seconds since 1970; 0 if /proc/stat does not show it."""
     with open("/proc/stat", "rb") as file:
         for line in file:
             if line.startswith(b"btime "):
