@@ -49,7 +49,7 @@ INITIALIZE_RETRY_MS = 30_000
 
 
 class ShareHeartbeatCall(NamedTuple):
-    """One validated ShareGroupHeartbeat. None means that the field has not changed since the previous request."""
+    """One validated ShareGroupHeartbeat. A field that is None has not changed since the previous request."""
 
     group_id: str
     member_id: str

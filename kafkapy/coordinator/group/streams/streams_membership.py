@@ -425,8 +425,8 @@ def _validate_epoch(member: StreamsMember, call: StreamsHeartbeatCall) -> None:
 
 
 def _with_changes(member: StreamsMember, call: StreamsHeartbeatCall) -> StreamsMember:
-    """Returns the member with the fields that the request contains; fields that are None, or -1 for the timeout,
-    stay."""
+    """Returns the member with the fields that the request contains. A field that is None, or a timeout of -1, changes
+    nothing."""
     return member._replace(
         instance_id=None,
         rack_id=member.rack_id if call.rack_id is None else call.rack_id,
