@@ -13,7 +13,7 @@ from random import uniform
 from typing import TYPE_CHECKING, Any
 
 from kafkapy._core.bytes.message import Message
-from kafkapy._core.bytes.wire import Reader
+from kafkapy._core.bytes.wire import AbsentFieldError, Reader
 from kafkapy._core.client.frame_socket import FrameSocket
 from kafkapy.client.api_versions import SPOKEN, Versions, choose_version, finalized_features, served_versions
 from kafkapy.client.cluster import Node
@@ -342,9 +342,15 @@ class Connection:
         self._put_before_others(request, version)
 
     def _put_before_others(self, request: PendingRequest, version: int) -> None:
-        """Sends a request that sets up the connection, before the requests that wait until the connection is ready."""
+        """Sends a request that sets up the connection, before the requests that wait until the connection is ready.
+
+        Closes the connection if the request cannot be encoded.
+        """
         self._earliest_ms = min(self._earliest_ms, request.deadline_ms)
-        self._put(request, version)
+        try:
+            self._put(request, version)
+        except ApiError as error:
+            self.close(error)
 
     def _negotiated(self, response: ApiVersionsResponse | None, version: int, error: Exception | None) -> None:
         if response is None:
@@ -409,11 +415,12 @@ class Connection:
             request.on_done(None, -1, error)
 
     def _put(self, request: PendingRequest, version: int) -> None:
+        """Queues a request for sending; raises an ApiError, and changes nothing, if it cannot be encoded."""
         request.version = version
-        self._correlation_id = self._correlation_id + 1 & 0x7FFFFFFF
+        correlation_id = self._correlation_id + 1 & 0x7FFFFFFF
         start, end = self._headers.get((request.key, version)) or self._make_header(request.key, version)
-        prefix = start + self._correlation_id.to_bytes(4, "big") + end
-        chunks = request.build(version).encode_chunks(version, prefix)
+        chunks = _encode(request, version, start + correlation_id.to_bytes(4, "big") + end)
+        self._correlation_id = correlation_id
         self._frames.put(chunks)
         if self._metrics is not None:
             request.sent_ms = self._metrics.sent(self.node.node_id, chunks)
@@ -505,6 +512,20 @@ class Connection:
         failure = ApiError(Error.NETWORK_EXCEPTION, message)
         failure.__cause__ = cause
         return failure
+
+
+def _encode(request: PendingRequest, version: int, header: bytes) -> list[Any]:
+    """Returns a request as chunks of bytes, after its header.
+
+    Raises an ApiError if the request cannot be built or encoded: UNSUPPORTED_VERSION, as in Java's client, if the
+    version lacks a field that is set, and INVALID_REQUEST for other values.
+    """
+    try:
+        return request.build(version).encode_chunks(version, header)
+    except AbsentFieldError as error:
+        raise ApiError(Error.UNSUPPORTED_VERSION, str(error)) from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ApiError(Error.INVALID_REQUEST, f"{request.key.name}: {error}") from error
 
 
 def _at_node(node: Node, error: AuthenticationError) -> AuthenticationError:

@@ -6,7 +6,7 @@ prints. Structs within messages are Messages too, but only whole messages have `
 """
 from kafkapy._core.bytes.wire cimport Reader, Writer
 
-from kafkapy._core.bytes.wire import EncodeError
+from kafkapy._core.bytes.wire import AbsentFieldError, EncodeError
 from kafkapy.errors import ProtocolViolation
 
 # The default of parameters whose value is a new empty list or struct.
@@ -19,8 +19,8 @@ _SECRET_FIELDS_BY_CLASS = {name: frozenset({"value"}) for name in ("AlterableCon
 
 
 def absent(message, str field, int version):
-    """Returns the EncodeError to raise if `field` is set, but does not exist in `version` of the message."""
-    return EncodeError(f"{type(message).__qualname__} version {version} has no field {field}, which is set")
+    """Returns the AbsentFieldError to raise if `field` is set, but does not exist in `version` of the message."""
+    return AbsentFieldError(f"{type(message).__qualname__} version {version} has no field {field}, which is set")
 
 
 cdef class Message:
@@ -50,7 +50,11 @@ cdef class Message:
         return message
 
     def encode(self, int version):
-        """Returns the message as bytes. Raises EncodeError (a ValueError) if this version cannot carry it."""
+        """Returns the message as bytes.
+
+        Raises EncodeError (a ValueError) if this version cannot carry it: AbsentFieldError if the version lacks a field
+        that is set.
+        """
         cdef Writer writer = Writer()
         write_whole(self, writer, version)
         return writer.getvalue()
@@ -86,6 +90,8 @@ cdef int write_whole(Message message, Writer writer, int version) except -1:
         raise EncodeError(f"{type(message).__qualname__} has no version {version}")
     try:
         message.write(writer, version)
-    except (EncodeError, OverflowError, TypeError, UnicodeEncodeError) as error:
+    except AbsentFieldError:
+        raise
+    except (AttributeError, EncodeError, OverflowError, TypeError, UnicodeEncodeError) as error:
         raise EncodeError(f"{type(message).__qualname__} version {version} cannot be written: {error}") from error
     return 0

@@ -4,6 +4,7 @@ from typing import Any, final
 MAX_ELEMENTS: int
 
 class EncodeError(ValueError): ...
+class AbsentFieldError(EncodeError): ...
 
 @final
 class Reader:

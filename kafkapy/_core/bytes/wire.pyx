@@ -55,6 +55,10 @@ class EncodeError(ValueError):
     """
 
 
+class AbsentFieldError(EncodeError):
+    """The error that a message has a value in a field that the requested version of the message does not have."""
+
+
 @cython.final
 @cython.freelist(8)
 @cython.no_gc  # excluded from garbage collection, which could release the memoryview before its buffer

@@ -107,6 +107,57 @@ def test_an_api_that_the_broker_has_not_is_refused_at_once(brokers):
     network.close()
 
 
+def incomplete_request():
+    request = ListGroupsRequest()
+    del request.states_filter
+    return request
+
+
+UNENCODABLE = [
+    (lambda version: ListGroupsRequest(states_filter=[5]), Error.INVALID_REQUEST, "version 4 cannot be written"),
+    (lambda version: FetchRequest(max_bytes="many"), Error.INVALID_REQUEST, "LIST_GROUPS: an integer is required"),
+    (lambda version: ListGroupsRequest(name="x"), Error.INVALID_REQUEST, "unexpected keyword argument 'name'"),
+    (lambda version: incomplete_request(), Error.INVALID_REQUEST, "states_filter"),
+    (lambda version: {}["topics"], Error.INVALID_REQUEST, "topics"),
+    (lambda version: ListGroupsRequest(types_filter=["x"]), Error.UNSUPPORTED_VERSION, "version 4 has no field types_"),
+]
+
+
+@pytest.mark.parametrize("is_connected", [True, False])
+@pytest.mark.parametrize(("build", "code", "words"), UNENCODABLE)
+def test_a_request_that_cannot_be_encoded_fails_alone_and_at_once(brokers, is_connected, build, code, words):
+    brokers.versions[ApiKey.LIST_GROUPS] = (0, 4)
+    brokers.answers[ApiKey.LIST_GROUPS] = lambda request, version: ListGroupsResponse()
+    network = network_of(brokers)
+    node_id = 1 if is_connected else -1
+    if is_connected:
+        first = ask(known(network))
+        assert network.wait_until(lambda: bool(first), 5)
+    failed = []
+    before = ask(network, node_id)
+    with network.lock:
+        network.submit(node_id, ApiKey.LIST_GROUPS, build, lambda *outcome: failed.append(outcome))
+    after = ask(network, node_id)
+    begun = network.clock.monotonic_ms()
+    assert network.wait_until(lambda: bool(failed and before and after), 5)
+    assert network.clock.monotonic_ms() - begun < 1000
+    ((response, _, error),) = failed
+    assert (response, error.error) == (None, code) and words in error.message
+    assert [each[0][2] for each in (before, after)] == [None, None]
+    assert network.is_ready(node_id) and len(brokers.attempts) == 1 + is_connected
+    network.close()
+
+
+def test_a_connection_whose_first_request_cannot_be_encoded_is_closed(brokers):
+    network = network_of(brokers, client_id="x")
+    ended = ask(network, -1)
+    (connection,) = network._connections.values()
+    connection._software_version = None
+    assert network.wait_until(lambda: bool(ended), 5)
+    assert ended[0][2].error is Error.INVALID_REQUEST and connection.is_closed
+    network.close()
+
+
 def test_what_was_in_flight_ends_with_its_connection_which_is_made_again(brokers):
     brokers.answers[ApiKey.LIST_GROUPS] = lambda request, version: ListGroupsResponse()
     network = known(network_of(brokers))
