@@ -197,7 +197,7 @@ class Sender:
             batch.sent_ms = monotonic_ms
             self.in_flight.add(batch)
             records += batch.record_count
-            if batch.attempts == 1:
+            if batch.attempts == 1 and not batch.is_part:
                 queued_ms = monotonic_ms - batch.created_ms
                 metrics.batch_sent(batch.queue.topic, batch.record_count, batch.size_estimate, queued_ms)
         metrics.records_per_request.add(records)
@@ -301,7 +301,7 @@ class Sender:
         elif error.error is Error.MESSAGE_TOO_LARGE and batch.record_count > 1:
             self._split(batch)
         else:
-            if batch.has_sequence and error.error is not Error.MESSAGE_TOO_LARGE:
+            if batch.has_sequence:
                 self._identity.on_sequence_given_up()
             self._identity.on_error(error)
             self._fail(batch, error)
@@ -319,7 +319,10 @@ class Sender:
         return error.retriable
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Splits a batch that the broker considers too large, and puts the parts back in the same order."""
+        """Splits a batch that the broker considers too large, and puts the parts back in the same order.
+
+        A split is not a retry: the parts have all attempts before them (RecordAccumulator.splitAndReenqueue in Java).
+        """
         log.info("Splitting a batch of %s-%d that is too large", batch.queue.topic, batch.queue.partition)
         self.in_flight.discard(batch)
         parts = batch.split()

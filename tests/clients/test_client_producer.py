@@ -129,6 +129,23 @@ def test_batches_that_are_too_large_are_split(bootstrap: str, new_topic: NewTopi
     assert [record.value for record in read(bootstrap, topic, 1, 400)] == values
 
 
+@pytest.mark.parametrize("in_flight", [1, 5])
+def test_the_neighbours_of_a_record_that_is_too_large_are_written(
+    bootstrap: str, new_topic: NewTopic, in_flight: int
+) -> None:
+    """The batch is split nine times, and it may be sent again only three times."""
+    topic, large = new_topic(1), (0, 130, 131, 299)
+    set_topic_config(bootstrap, topic, "max.message.bytes", "3000")
+    settings = {"retries": 3, "max_in_flight_requests_per_connection": in_flight, "linger_ms": 50}
+    with Producer(bootstrap_servers=bootstrap, **settings) as producer:
+        values = [str(number) + "x" * (4000 if number in large else 50) for number in range(300)]
+        errors = [future.exception(30) for future in producer.send_many(topic, values)]
+    assert [index for index, error in enumerate(errors) if error is not None] == list(large)
+    assert {error.error for error in errors if isinstance(error, ApiError)} == {Error.MESSAGE_TOO_LARGE}
+    small = [value.encode() for index, value in enumerate(values) if index not in large]
+    assert [record.value for record in read(bootstrap, topic, 1, len(small))] == small
+
+
 def test_a_topic_that_cannot_be(bootstrap: str) -> None:
     with Producer(bootstrap_servers=bootstrap) as producer, pytest.raises(ApiError) as refused:
         producer.send("no such:topic", b"value")

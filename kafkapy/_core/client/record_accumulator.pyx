@@ -172,6 +172,11 @@ cdef class ProducerBatch(RecordBatchBuilder):
     def epoch(self):
         return self.producer_epoch
 
+    @property
+    def is_part(self):
+        """Returns whether the batch is one of the two into which another batch was split."""
+        return self.whole is not None
+
     def encode(self):
         """Returns the batch's bytes, which are made at the first call; if the batch is not compressed, they are not
         copied. No record may be added afterwards."""
@@ -244,7 +249,8 @@ cdef class ProducerBatch(RecordBatchBuilder):
     def split(self):
         """Returns two batches with about half of the bytes each, to be sent instead of this batch.
 
-        Each record keeps its producer id and its sequence. Raises ValueError if there are fewer than two records.
+        Each record keeps its producer id and its sequence. The two batches count as never sent, as in Java's client.
+        Raises ValueError if there are fewer than two records.
         """
         if self.record_count < 2:
             raise ValueError("a batch of one record cannot be split")
@@ -267,7 +273,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
     cdef ProducerBatch make_part(self):
         cdef ProducerBatch part = ProducerBatch(compression=self.compression, level=self.level)
         part.accumulator, part.queue, part.whole = self.accumulator, self.queue, self
-        part.created_ms, part.attempts = self.created_ms, self.attempts
+        part.created_ms = self.created_ms
         part.assigned_offset = part.log_append_time = -1
         part.producer_id, part.producer_epoch = self.producer_id, self.producer_epoch
         part.base_sequence, part.attributes = self.base_sequence, self.attributes
@@ -416,8 +422,7 @@ cdef class PartitionQueue:
     def put_back(self, ProducerBatch batch not None):
         """Puts a batch back to be sent again, before batches with higher sequences and batches that were never sent."""
         cdef Py_ssize_t at = 0
-        while at < len(self.closed) and (<ProducerBatch>self.closed[at]).attempts > 0 and (
-                (<ProducerBatch>self.closed[at]).base_sequence < batch.base_sequence):
+        while at < len(self.closed) and 0 <= (<ProducerBatch>self.closed[at]).base_sequence < batch.base_sequence:
             at += 1
         self.closed.insert(at, batch)
         self.active = True

@@ -143,6 +143,27 @@ def test_a_batch_that_is_too_large_is_sent_in_halves_and_these_again(brokers):
     assert [(sequence, len(values)) for sequence, values in brokers.written] == [(0, 2), (2, 2), (4, 4)]
 
 
+def test_a_split_uses_up_no_retries_and_no_sequence(brokers):
+    """The first of eight records is too large; the others are written although a batch may be sent again only once."""
+    brokers.refusals += [Error.MESSAGE_TOO_LARGE] * 4 + [Error.NONE, Error.NOT_ENOUGH_REPLICAS]
+    with producer_of(brokers, retries=1) as producer:
+        futures = [producer.send("t", str(number)) for number in range(8)]
+        assert producer.flush(60)
+        refused, *others = [future.exception() for future in futures]
+        assert isinstance(refused, ApiError) and refused.error is Error.MESSAGE_TOO_LARGE
+        assert others == [None] * 7
+    assert brokers.written == [(0, ["1"]), (1, ["2", "3"]), (3, ["4", "5", "6", "7"])]
+
+
+def test_a_batch_that_was_sent_in_parts_counts_once(brokers):
+    brokers.refusals += [Error.MESSAGE_TOO_LARGE, Error.NOT_ENOUGH_REPLICAS]
+    with producer_of(brokers) as producer:
+        producer.send_many("t", ["a", "b", "c"])
+        assert producer.flush(60)
+        metrics = {metric.name: value for metric, value in producer.metrics().items()}
+    assert metrics["record-send-total"] == 3
+
+
 def test_one_part_may_fail_alone(brokers):
     brokers.refusals += [Error.MESSAGE_TOO_LARGE, Error.INVALID_RECORD]
     with producer_of(brokers, enable_idempotence=False) as producer:

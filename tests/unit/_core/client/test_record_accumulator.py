@@ -182,3 +182,18 @@ def test_records_sent_together_have_one_time_and_futures_of_their_own():
     assert [future.index for future in futures[:3]] == [0, 1, 2]
     with pytest.raises(ValueError, match="shorter"):
         accumulator.send_many("t", [b"v"] * 2, [b"k"])
+
+
+def test_parts_wait_before_batches_with_later_sequences_and_batches_without_one():
+    accumulator = Accumulator(batch_size=1)
+    accumulator.add_topic("t", 1)
+    for _ in range(3):
+        accumulator.send("t", b"v", partition=0)
+    queue = accumulator.topics["t"].queues[0]
+    (first, second), third = (queue.take(), queue.take()), queue.first()
+    first.set_producer(1, 0, 0, False)
+    second.set_producer(1, 0, 1, False)
+    for batch in (second, first):
+        queue.put_back(batch)
+    assert queue.all_batches() == [first, second, third]
+    assert not first.is_part and first.attempts == 0
