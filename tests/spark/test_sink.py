@@ -71,6 +71,15 @@ def test_a_null_topic_is_an_error(spark, topics):
         to(frame, topics).mode("append").save()
 
 
+def test_one_record_that_is_too_large_among_others_is_an_error(spark, read, topics):
+    """The broker refuses the batch, which is then sent in parts; only the part with the large record fails."""
+    topic = topics.create(max_message_bytes="5000")
+    frame = spark.range(0, 20, 1, 1).selectExpr("IF(id = 7, repeat('x', 9000), CAST(id AS STRING)) AS value")
+    with pytest.raises(PySparkException, match="MESSAGE_TOO_LARGE"):
+        to(frame, topics, topic=topic).mode("append").save()
+    assert [int(row.value) for row in read(topic).collect()] == [*range(7), *range(8, 20)]
+
+
 def test_a_batch_in_transactions_is_all_or_nothing(spark, read, topics):
     topic = topics.create(2)
     good = spark.range(0, 40, 1, 2).selectExpr("CAST(id AS STRING) AS value")

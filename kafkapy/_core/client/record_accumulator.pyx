@@ -129,7 +129,7 @@ cdef class RecordMetadata:
 cdef class ProducerBatch(RecordBatchBuilder):
     """The records of one partition that are sent together, and the outcome of sending them. An accumulator creates a
     batch, `send` fills it, and the sender then owns it. `complete` or `fail` sets its outcome once. A batch that was
-    split has an outcome when both of its halves have one."""
+    split has an outcome when both of its halves have one; its error is that of the first half that has failed."""
 
     cdef readonly RecordAccumulator accumulator
     cdef readonly PartitionQueue queue
@@ -230,6 +230,8 @@ cdef class ProducerBatch(RecordBatchBuilder):
         self.accumulator.memory_used -= self.reserved_bytes
         self.reserved_bytes = 0
         if self.whole is not None:
+            if self.whole.error is None:
+                self.whole.error = self.error
             self.whole.unfinished_parts -= 1
             if self.whole.unfinished_parts == 0:
                 self.whole.finish()

@@ -184,6 +184,22 @@ def test_records_sent_together_have_one_time_and_futures_of_their_own():
         accumulator.send_many("t", [b"v"] * 2, [b"k"])
 
 
+@pytest.mark.parametrize("failing", [0, 1])
+def test_the_error_of_a_part_is_the_error_of_the_batch_that_was_split(failing):
+    accumulator = Accumulator()
+    accumulator.add_topic("t", 1)
+    futures = [accumulator.send("t", b"v", partition=0) for _ in range(4)]
+    whole = accumulator.topics["t"].queues[0].take()
+    parts = whole.split()
+    halves = parts[failing].split()
+    halves[0].fail(ApiError(Error.MESSAGE_TOO_LARGE))
+    halves[1].complete(7, -1)
+    assert not whole.is_done
+    parts[1 - failing].complete(5, -1)
+    assert whole.is_done and parts[failing].error is whole.error is halves[0].error
+    assert [future.exception() is None for future in futures] == [index != 2 * failing for index in range(4)]
+
+
 def test_parts_wait_before_batches_with_later_sequences_and_batches_without_one():
     accumulator = Accumulator(batch_size=1)
     accumulator.add_topic("t", 1)
