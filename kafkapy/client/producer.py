@@ -25,7 +25,7 @@ from kafkapy.client.environment import SYSTEM
 from kafkapy.client.errors import AuthenticationError, ClientClosed, RequestTimedOut, TransactionError
 from kafkapy.client.interceptors import Interceptors
 from kafkapy.client.network import Network
-from kafkapy.client.partitioner import JAVA_PARTITIONERS, choose_sticky_partition, default_partition
+from kafkapy.client.partitioner import JAVA_PARTITIONERS, choose_sticky_partition
 from kafkapy.client.producer_id import ProducerIdSource
 from kafkapy.client.sender import Sender
 from kafkapy.client.serialization import find_serializer, load_object
@@ -279,7 +279,7 @@ class Producer(RecordAccumulator, Closing):
             future = self._append_when_there_is_memory(
                 queue, timestamp_ms, key_bytes, value_bytes, headers, on_delivery
             )
-        topic_queues.sticky_bytes += future.key_size + future.value_size + 8
+        topic_queues.count(future)
         return future
 
     def _choose_sticky(self, topic_queues: TopicQueues) -> None:
@@ -389,13 +389,8 @@ class Producer(RecordAccumulator, Closing):
         count = len(topic_queues.queues)
         if partition is None and self._partitioner is not None:
             partition = self._partitioner.partition(topic_queues.topic, key, key_bytes, value, count)
-        if partition is None and key_bytes is not None and not self._config["partitioner.ignore.keys"]:
-            encoded = key_bytes.encode() if isinstance(key_bytes, str) else key_bytes
-            partition = default_partition(encoded, count)
         if partition is None:
-            if topic_queues.sticky < 0 or topic_queues.sticky_bytes >= self.batch_size:
-                self._choose_sticky(topic_queues)
-            partition = topic_queues.sticky
+            partition = self.partition_of(topic_queues, key_bytes)
         if not 0 <= partition < count:
             raise ValueError(f"Topic {topic_queues.topic} has no partition {partition}: it has {count} partitions")
         return topic_queues.queues[partition]

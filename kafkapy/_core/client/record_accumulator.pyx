@@ -10,14 +10,14 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free
 from cpython.memoryview cimport PyMemoryView_FromObject
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
-from libc.string cimport memcpy
-from posix.time cimport CLOCK_MONOTONIC, CLOCK_REALTIME, clock_gettime, timespec
+from posix.time cimport CLOCK_MONOTONIC, CLOCK_REALTIME
 
-from kafkapy._core.bytes.batch_layout cimport BATCH_OVERHEAD, NO_TIMESTAMP, TRANSACTIONAL_FLAG
+from kafkapy._core.bytes.batch_layout cimport BATCH_OVERHEAD, TRANSACTIONAL_FLAG
 from kafkapy._core.bytes.murmur2 cimport murmur2_of
-from kafkapy._core.bytes.primitives cimport (
-    LARGEST_VARLONG, read_varint, read_varlong, size_of_varlong, write_varlong)
+from kafkapy._core.bytes.primitives cimport LARGEST_VARLONG, read_varint
 from kafkapy._core.bytes.record_batch_builder cimport RecordBatchBuilder
+from kafkapy._core.client.record_writer cimport (
+    HeaderWriter, RecordContent, copy_record, size_of_content, write_record)
 from kafkapy.errors import ApiError, Error
 
 cdef extern from "Python.h":
@@ -32,17 +32,6 @@ cdef struct Field:
     Py_ssize_t size                      # -1: null
     bint pinned
     Py_buffer view
-
-
-cdef class PartitionQueue
-cdef class RecordAccumulator
-cdef class DeliveryFuture
-
-
-cdef inline int64_t milliseconds(int clock) noexcept nogil:
-    cdef timespec now
-    clock_gettime(clock, &now)
-    return <int64_t>now.tv_sec * 1000 + now.tv_nsec // 1000000
 
 
 cdef inline int open_field(object value, Field *field) except -1:
@@ -72,55 +61,12 @@ cdef inline void close_field(Field *field) noexcept:
         PyBuffer_Release(&field.view)
 
 
-cdef inline Py_ssize_t size_of_field(Py_ssize_t size) noexcept nogil:
-    return 1 if size < 0 else size_of_varlong(size) + size
-
-
-cdef inline Py_ssize_t write_field(uint8_t *buf, Py_ssize_t pos, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-    pos = write_varlong(buf, pos, size)
-    if size > 0:
-        memcpy(buf + pos, data, size)
-        pos += size
-    return pos
-
-
-cdef bytes encode_headers(object headers):
-    """Returns the header count and the headers, encoded as in a record. `headers` has pairs of a name (str) and a
-    value."""
-    cdef list pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)
-    cdef bytearray encoded = bytearray()
-    put_varlong(encoded, len(pairs))
-    for name, content in pairs:
-        name = name.encode("utf-8", "surrogateescape") if isinstance(name, str) else bytes(name)
-        put_varlong(encoded, len(name))
-        encoded += name
-        if content is None:
-            put_varlong(encoded, -1)
-        else:
-            content = content.encode() if isinstance(content, str) else bytes(content)
-            put_varlong(encoded, len(content))
-            encoded += content
-    return bytes(encoded)
-
-
-cdef int put_varlong(bytearray encoded, int64_t value) except -1:
-    cdef uint8_t room[LARGEST_VARLONG]
-    cdef Py_ssize_t size = write_varlong(room, 0, value)
-    encoded += (<char *>room)[:size]
-    return 0
-
-
 cdef class RecordMetadata:
     """The partition and offset at which a record was written. Immutable.
 
     `offset` is -1 with acks=0; `timestamp` is the record's timestamp in the log, in ms since 1970; the sizes are those
     of the serialized key and value in bytes, -1 for null.
     """
-
-    cdef readonly str topic
-    cdef readonly int32_t partition
-    cdef readonly int64_t offset, timestamp
-    cdef readonly Py_ssize_t serialized_key_size, serialized_value_size
 
     def __repr__(self):
         return f"RecordMetadata({self.topic}-{self.partition}@{self.offset})"
@@ -130,24 +76,6 @@ cdef class ProducerBatch(RecordBatchBuilder):
     """The records of one partition that are sent together, and the outcome of sending them. An accumulator creates a
     batch, `send` fills it, and the sender then owns it. `complete` or `fail` sets its outcome once. A batch that was
     split has an outcome when both of its halves have one; its error is that of the first half that has failed."""
-
-    cdef readonly RecordAccumulator accumulator
-    cdef readonly PartitionQueue queue
-    cdef readonly int64_t created_ms         # monotonic, in ms
-    cdef readonly int64_t reserved_bytes
-    cdef public int64_t retry_at_ms          # monotonic, in ms; the batch is not sent before
-    cdef public int64_t sent_ms              # monotonic, in ms
-    cdef public int32_t attempts
-    cdef readonly bint is_done
-    cdef readonly int64_t assigned_offset, log_append_time
-    cdef readonly object error
-    cdef list callbacks                      # number of futures
-    cdef bytes encoded                       # the batch, if it is compressed
-    cdef bint has_header                     # if not: the memory in which it was written and from which it is sent
-    cdef int readers                         # size of the memory
-    cdef tuple parts                         # the two batches that replace it; None if it was not split
-    cdef ProducerBatch whole                 # the batch that it is a part of
-    cdef int32_t unfinished_parts
 
     def set_producer(self, int64_t producer_id, int16_t producer_epoch, int32_t base_sequence, bint is_transactional):
         """Sets the producer's id, its epoch, and the sequence of the first record, for idempotence and transactions.
@@ -238,7 +166,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return 0
 
     def take_callbacks(self):
-        """Removes from the batch, and returns, the futures that have a callback.
+        """Removes from the batch, and returns, the futures that have a callback, and other objects that watch it.
 
         The two halves of a split batch have none of their own: once both halves are done, the first call for one of
         them returns the futures of the batch that was split.
@@ -281,22 +209,16 @@ cdef class ProducerBatch(RecordBatchBuilder):
         part.base_sequence, part.attributes = self.base_sequence, self.attributes
         return part
 
-    cdef int watch(self, DeliveryFuture future) except -1:
+    cdef int watch(self, object listener) except -1:
         if self.callbacks is None:
             self.callbacks = []
-        self.callbacks.append(future)
+        self.callbacks.append(listener)
         return 0
 
 
 @cython.freelist(1024)
 cdef class DeliveryFuture:
     """The future outcome of sending one record. Thread-safe. The record's batch stores the outcome."""
-
-    cdef readonly ProducerBatch batch
-    cdef readonly int32_t index              # index in the batch
-    cdef int64_t sent_timestamp
-    cdef readonly Py_ssize_t key_size, value_size
-    cdef object on_delivery
 
     def __repr__(self):
         queue = self.batch.queue
@@ -385,13 +307,6 @@ cdef class DeliveryFuture:
 cdef class PartitionQueue:
     """The unsent batches of a partition: full batches in order, and one that still accepts records."""
 
-    cdef readonly str topic
-    cdef readonly int32_t partition
-    cdef ProducerBatch open
-    cdef list closed
-    cdef bint active
-    cdef public object state                 # for the sender
-
     def __init__(self, str topic not None, int32_t partition):
         self.topic = topic
         self.partition = partition
@@ -438,11 +353,6 @@ cdef class TopicQueues:
     """The queues of a topic's partitions. `sticky` is the partition to which records without a key are sent at present;
     -1 if it must be chosen first."""
 
-    cdef readonly str topic
-    cdef readonly list queues
-    cdef public int32_t sticky               # partition of records without a key; -1: to be chosen
-    cdef public int64_t sticky_bytes
-
     def __init__(self, str topic not None, int32_t partition_count):
         self.topic = topic
         self.queues = []
@@ -454,6 +364,14 @@ cdef class TopicQueues:
         while len(self.queues) < partition_count:
             self.queues.append(PartitionQueue(self.topic, <int32_t>len(self.queues)))
 
+    cdef void count_record(self, int64_t partition, Py_ssize_t key_size, Py_ssize_t value_size) noexcept:
+        if partition == self.sticky:
+            self.sticky_bytes += key_size + value_size + 8
+
+    def count(self, DeliveryFuture future not None):
+        """Adds a sent record to the bytes that were sent to the present sticky partition, if that is its partition."""
+        self.count_record(future.batch.queue.partition, future.key_size, future.value_size)
+
 
 cdef class RecordAccumulator:
     """The queues of all partitions of a producer, limited to `buffer.memory` bytes in total.
@@ -462,18 +380,6 @@ cdef class RecordAccumulator:
     methods of the Python subclass: `_send_slowly` (a topic not known yet, serializers, no memory left, ...),
     `_choose_sticky`, `_on_batch_closed`, `_on_queue_opened` and `_wait_for_batch`.
     """
-
-    cdef readonly int64_t memory_limit, memory_used
-    cdef readonly Py_ssize_t batch_size, max_record_bytes
-    cdef int codec
-    cdef object level
-    cdef public bint takes_plain_records
-    cdef bint ignore_keys
-    cdef readonly dict topics
-    cdef readonly dict active
-    cdef readonly int64_t closed_batches     # since the accumulator was created
-    cdef readonly int64_t records_appended
-    cdef object monotonic_ms                 # injected by tests; None: the system's clock
 
     def __init__(self, *, int64_t memory_limit, Py_ssize_t batch_size, Py_ssize_t max_record_bytes, int codec=0,
                  level=None, bint ignore_keys=False, monotonic_ms=None):
@@ -531,21 +437,33 @@ cdef class RecordAccumulator:
             return None
         if partition is not None:
             index = partition
-        elif key is not None and not self.ignore_keys:
-            open_field(key, &field)
-            index = (murmur2_of(field.data, field.size) & 0x7fffffff) % <int32_t>len(queues.queues)
-            close_field(&field)
         else:
-            if queues.sticky < 0 or queues.sticky_bytes >= self.batch_size:
-                self._choose_sticky(queues)
-            index = queues.sticky
+            index = self.partition_of(queues, key)
         if index < 0 or index >= len(queues.queues):
             return None
         future = self.put(<PartitionQueue>queues.queues[index], milliseconds(CLOCK_REALTIME) if timestamp is None
                           else <int64_t>timestamp, key, value, headers, on_delivery)
-        if future is not None and index == queues.sticky:
-            queues.sticky_bytes += future.key_size + future.value_size + 8
+        if future is not None:
+            queues.count_record(index, future.key_size, future.value_size)
         return future
+
+    cpdef int64_t partition_of(self, TopicQueues queues, object key) except -1:
+        """Returns the partition of a record whose serialized key is `key`, without a custom partitioner."""
+        cdef Field field
+        cdef int64_t index
+        open_field(key, &field)
+        try:
+            index = self.choose_partition(queues, field.data, field.size)
+        finally:
+            close_field(&field)
+        return index
+
+    cdef int64_t choose_partition(self, TopicQueues queues, const uint8_t *key, Py_ssize_t key_size) except -1:
+        if key_size >= 0 and not self.ignore_keys:
+            return (murmur2_of(key, key_size) & 0x7fffffff) % <int32_t>len(queues.queues)
+        if queues.sticky < 0 or queues.sticky_bytes >= self.batch_size:
+            self._choose_sticky(queues)
+        return queues.sticky
 
     def append(self, PartitionQueue queue not None, int64_t timestamp, key, value, headers=None, on_delivery=None):
         """Adds a record to a queue and returns its future; None if `buffer.memory` has no room for another batch.
@@ -557,38 +475,49 @@ cdef class RecordAccumulator:
     cdef DeliveryFuture put(self, PartitionQueue queue, int64_t timestamp, object key, object value, object headers,
                             object on_delivery):
         cdef Field key_field, value_field
-        cdef bytes encoded_headers = None if not headers else encode_headers(headers)
-        cdef Py_ssize_t rest
-        cdef bint opened
+        cdef RecordContent content
+        cdef HeaderWriter encoded = None
+        cdef bint was_active
         cdef DeliveryFuture future = DeliveryFuture.__new__(DeliveryFuture)
+        content.headers, content.headers_size = NULL, 0
+        if headers:
+            encoded = HeaderWriter.__new__(HeaderWriter)
+            encoded.put_all(headers)
+            content.headers, content.headers_size = encoded.memory, encoded.size
         open_field(key, &key_field)
         try:
             open_field(value, &value_field)
         except BaseException:
             close_field(&key_field)
             raise
+        content.key, content.key_size = key_field.data, key_field.size
+        content.value, content.value_size = value_field.data, value_field.size
         try:
-            rest = size_of_field(key_field.size) + size_of_field(value_field.size) + (
-                1 if encoded_headers is None else len(encoded_headers))
-            # From here until the record's bytes are written only `batch_for` may run other code; it checks the state
-            # again afterwards.
-            opened = not queue.active
-            batch = self.batch_for(queue, timestamp, rest)
+            was_active = queue.active
+            batch = self.add(queue, timestamp, &content)
             if batch is None:
                 return None
-            write_record(batch, timestamp, &key_field, &value_field, encoded_headers, rest)
         finally:
             close_field(&key_field)
             close_field(&value_field)
         future.batch, future.index, future.sent_timestamp = batch, batch.record_count - 1, timestamp
-        future.key_size, future.value_size = key_field.size, value_field.size
-        self.records_appended += 1
+        future.key_size, future.value_size = content.key_size, content.value_size
         if on_delivery is not None:
             future.on_delivery = on_delivery
             batch.watch(future)
-        if opened:
+        if not was_active:
             self._on_queue_opened()
         return future
+
+    cdef ProducerBatch add(self, PartitionQueue queue, int64_t timestamp, const RecordContent *content):
+        cdef Py_ssize_t rest = size_of_content(content)
+        # Until the record's bytes are written only `batch_for` may run other code; it checks the state again
+        # afterwards.
+        cdef ProducerBatch batch = self.batch_for(queue, timestamp, rest)
+        if batch is not None:
+            write_record(batch, timestamp, content, rest)
+            self.records_appended += 1
+        return batch
 
     cdef ProducerBatch batch_for(self, PartitionQueue queue, int64_t timestamp, Py_ssize_t rest):
         """Returns the open batch of a queue if it has room for `rest` bytes of a record, or else a new batch. Returns
@@ -637,57 +566,3 @@ cdef class RecordAccumulator:
             self.topics[topic] = queues = TopicQueues(topic, partition_count)
         queues.grow(partition_count)
         return queues
-
-
-cdef int write_record(ProducerBatch batch, int64_t timestamp, Field *key, Field *value, bytes headers,
-                      Py_ssize_t rest) except -1:
-    """Adds the record to the batch; `rest` is the size of key, value and headers with their lengths."""
-    cdef int64_t timestamp_delta = 0 if batch.record_count == 0 else timestamp - batch.base_timestamp
-    cdef Py_ssize_t size = 1 + size_of_varlong(timestamp_delta) + size_of_varlong(batch.record_count) + rest, pos
-    if size > INT32_MAX:
-        raise ValueError(f"a record of {size} bytes is too large")
-    batch.reserve(size + LARGEST_VARLONG)
-    pos = write_varlong(batch.records, batch.length, size)
-    batch.records[pos] = 0
-    pos = write_varlong(batch.records, pos + 1, timestamp_delta)
-    pos = write_varlong(batch.records, pos, batch.record_count)
-    pos = write_field(batch.records, pos, key.data, key.size)
-    pos = write_field(batch.records, pos, value.data, value.size)
-    if headers is None:
-        batch.records[pos] = 0
-        pos += 1
-    else:
-        memcpy(batch.records + pos, PyBytes_AS_STRING(headers), len(headers))
-        pos += len(headers)
-    batch.length = pos
-    if batch.record_count == 0:
-        batch.base_timestamp = timestamp
-    batch.max_timestamp = max(batch.max_timestamp, timestamp)
-    batch.last_offset_delta = batch.record_count
-    batch.record_count += 1
-    return 0
-
-
-cdef int copy_record(ProducerBatch source, ProducerBatch part, Py_ssize_t pos, Py_ssize_t end) except -1:
-    """Adds the encoded record `source.records[pos:end]` to `part`, one of the two batches into which `source` is split.
-    """
-    cdef int64_t timestamp_delta = 0, timestamp
-    cdef int32_t offset_delta = 0
-    pos = read_varlong(source.records, pos + 1, end, &timestamp_delta)
-    timestamp = source.base_timestamp + timestamp_delta
-    pos = read_varint(source.records, pos, end, &offset_delta)
-    timestamp_delta = 0 if part.record_count == 0 else timestamp - part.base_timestamp
-    cdef Py_ssize_t size = 1 + size_of_varlong(timestamp_delta) + size_of_varlong(part.record_count) + end - pos, at
-    part.reserve(size + LARGEST_VARLONG)
-    at = write_varlong(part.records, part.length, size)
-    part.records[at] = 0
-    at = write_varlong(part.records, at + 1, timestamp_delta)
-    at = write_varlong(part.records, at, part.record_count)
-    memcpy(part.records + at, source.records + pos, end - pos)
-    part.length = at + end - pos
-    if part.record_count == 0:
-        part.base_timestamp = timestamp
-    part.max_timestamp = max(part.max_timestamp, timestamp)
-    part.last_offset_delta = part.record_count
-    part.record_count += 1
-    return 0
