@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kafkapy._core.client.record_accumulator import DeliveryFuture, RecordMetadata
     from kafkapy.client.acknowledgements import AcknowledgeType
     from kafkapy.client.admin import Admin
+    from kafkapy.client.arrow_delivery import ArrowDelivery
     from kafkapy.client.asynchronous import AsyncConsumer, AsyncProducer, AsyncShareConsumer
     from kafkapy.client.columnar import ArrowBatches, RangeReader
     from kafkapy.client.consumer import Consumer, ConsumerRecords
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
         NoOffsetForPartition,
         NotSubscribed,
         RequestTimedOut,
+        RowFailure,
         SubscriptionError,
         TransactionError,
+        UndeliveredRows,
         UnreadableRecords,
         WakeupError,
     )
@@ -48,6 +51,7 @@ __all__ = [
     "ApiError",
     "ArrowBatch",
     "ArrowBatches",
+    "ArrowDelivery",
     "AsyncConsumer",
     "AsyncProducer",
     "AsyncShareConsumer",
@@ -74,11 +78,13 @@ __all__ = [
     "RebalanceListener",
     "RecordMetadata",
     "RequestTimedOut",
+    "RowFailure",
     "ShareConsumer",
     "SubscriptionError",
     "SubscriptionPattern",
     "TopicPartition",
     "TransactionError",
+    "UndeliveredRows",
     "UnreadableRecords",
     "WakeupError",
 ]
@@ -89,6 +95,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "kafkapy._core.client.record_accumulator": ("DeliveryFuture", "RecordMetadata"),
     "kafkapy.client.acknowledgements": ("AcknowledgeType",),
     "kafkapy.client.admin": ("Admin",),
+    "kafkapy.client.arrow_delivery": ("ArrowDelivery",),
     "kafkapy.client.asynchronous": ("AsyncConsumer", "AsyncProducer", "AsyncShareConsumer"),
     "kafkapy.client.columnar": ("ArrowBatches", "RangeReader"),
     "kafkapy.client.consumer": ("Consumer", "ConsumerRecords"),
@@ -103,8 +110,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "NoOffsetForPartition",
         "NotSubscribed",
         "RequestTimedOut",
+        "RowFailure",
         "SubscriptionError",
         "TransactionError",
+        "UndeliveredRows",
         "UnreadableRecords",
         "WakeupError",
     ),

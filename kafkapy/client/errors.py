@@ -6,7 +6,10 @@ All exceptions that the client raises for a broker, a configuration or a call at
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import OffsetAndEpoch, TopicPartition
 
 __all__ = [
@@ -21,8 +24,10 @@ __all__ = [
     "NoOffsetForPartition",
     "NotSubscribed",
     "RequestTimedOut",
+    "RowFailure",
     "SubscriptionError",
     "TransactionError",
+    "UndeliveredRows",
     "UnreadableRecords",
     "WakeupError",
 ]
@@ -93,6 +98,29 @@ class UnreadableRecords(KafkapyError):
         super().__init__(f"The records of {partition} at offsets {text} cannot be read: {cause}")
         self.partition = partition
         self.ranges = ranges
+
+
+class RowFailure(NamedTuple):
+    """Rows of a table that `Producer.send_arrow` has sent and that were not delivered.
+
+    `rows` are their numbers, in ascending order; row 0 is the first one of the table.
+    """
+
+    topic: str
+    partition: int
+    rows: Sequence[int]
+    error: BaseException
+
+
+class UndeliveredRows(ApiError):
+    """Rows of a table that `Producer.send_arrow` has sent were not delivered.
+
+    It has the code of the first row's error, which is also its `__cause__`. `failures` has all rows that have failed.
+    """
+
+    def __init__(self, error: Error, message: str, failures: Sequence[RowFailure] = ()) -> None:
+        super().__init__(error, message)
+        self.failures = failures
 
 
 class TransactionError(KafkapyError, RuntimeError):

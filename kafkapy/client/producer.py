@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkapy._core.bytes.compression import CODEC_NAMES
 from kafkapy._core.client.record_accumulator import (
@@ -37,11 +37,13 @@ from kafkapy.types import TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy._core.client.record_accumulator import Headers, OnDelivery
+    from kafkapy.client.arrow_delivery import ArrowDelivery
     from kafkapy.client.metrics import Metrics
     from kafkapy.client.prepared_transaction import PreparedTransaction
     from kafkapy.client.transactions import Transactions
 
 log = logging.getLogger("kafkapy.client")
+T = TypeVar("T")
 
 # The sending thread runs a step of the network after about this many bytes, because a step costs as much as adding
 # dozens of records.
@@ -136,6 +138,35 @@ class Producer(RecordAccumulator, Closing):
         """
         self._queues_of(topic)
         return self._network.cluster.topics[topic].partitions
+
+    def send_arrow(self, topic: str, table: Any) -> ArrowDelivery:
+        """Sends each row of a table as a record, and returns the delivery of the rows.
+
+        `table` is any object with Arrow's interface (`__arrow_c_stream__` or `__arrow_c_array__`): a Table, RecordBatch
+        or RecordBatchReader of pyarrow, a DataFrame of Polars or pandas, a relation of DuckDB, an `ArrowBatch`. No
+        Python object is made for a row, unless the producer has serializers, a partitioner or interceptors.
+
+        The column `value`, of type binary or text, is required. The columns `key` (binary or text), `partition` (an
+        integer), `timestamp` (a timestamp, or an integer in ms since 1970) and `headers` (a list of structs of key and
+        value) are optional; a null in them has the effect of an argument of `send` that is left out. Other columns are
+        ignored.
+
+        Blocks as `send` does, for each row. Raises TypeError for a column of another type, ValueError for an invalid
+        table, and what `send` raises for a row that cannot be sent, with the row's number, counted from 0, in the
+        message. The rows before it are sent then, and those after it are not.
+        """
+        from kafkapy._core.bytes.arrow_input import ArrowInput
+        from kafkapy._core.client.arrow_sender import ArrowSender
+        from kafkapy.client.arrow_delivery import ArrowDelivery
+
+        source = ArrowInput(table)
+        self._takes_encoded_records()
+        delivery = ArrowDelivery(self._network, topic)
+        sender = ArrowSender(self, source, self._queues_of(topic), delivery)
+        while not sender.advance():
+            self._wait_for_memory(sender.send_refused_row)
+        delivery.end(sender.row)
+        return delivery
 
     def flush(self, timeout: float | None = None) -> bool:
         """Sends all records without lingering and blocks until each is delivered or has failed.
@@ -259,10 +290,7 @@ class Producer(RecordAccumulator, Closing):
 
         Blocks while the topic's metadata are unknown or no memory is left. Returns the future of the record's delivery.
         """
-        if self._is_closed:
-            raise ClientClosed("Cannot perform operation after producer has been closed")
-        if self._transactions is not None:
-            self._transactions.check_open()
+        self._takes_encoded_records()
         if self._interceptors:
             topic, value, key = self._interceptors.transform("on_send", topic, value, key)
             headers, own_callbacks = self._interceptors.transform_headers(topic, headers)
@@ -276,11 +304,29 @@ class Producer(RecordAccumulator, Closing):
             raise ValueError(f"Invalid timestamp: {timestamp}. Timestamp should always be non-negative or null.")
         future = self.append(queue, timestamp_ms, key_bytes, value_bytes, headers, on_delivery)
         if future is None:
-            future = self._append_when_there_is_memory(
-                queue, timestamp_ms, key_bytes, value_bytes, headers, on_delivery
+            future = self._wait_for_memory(
+                lambda: self.append(queue, timestamp_ms, key_bytes, value_bytes, headers, on_delivery)
             )
         topic_queues.count(future)
         return future
+
+    def _takes_encoded_records(self) -> bool:
+        """Returns whether records go into batches as they are, without serializers, partitioner and interceptors.
+
+        Raises ClientClosed after `close`, and for a transactional producer the error with which the transaction has
+        failed, or TransactionError if none is open.
+        """
+        if self._is_closed:
+            raise ClientClosed("Cannot perform operation after producer has been closed")
+        if self._transactions is not None:
+            self._transactions.check_open()
+        return self._is_plain
+
+    def _add_partitions(self, topic: str) -> None:
+        """Adds queues for the partitions that the topic has now according to the metadata. Does not block."""
+        info = self._network.cluster.topics.get(topic)
+        if info is not None:
+            self.add_topic(topic, len(info.partitions))
 
     def _choose_sticky(self, topic_queues: TopicQueues) -> None:
         """Chooses the partition for the next records without a key, until they have filled about one batch."""
@@ -395,19 +441,23 @@ class Producer(RecordAccumulator, Closing):
             raise ValueError(f"Topic {topic_queues.topic} has no partition {partition}: it has {count} partitions")
         return topic_queues.queues[partition]
 
-    def _append_when_there_is_memory(self, queue: PartitionQueue, *record: Any) -> DeliveryFuture:
-        found: list[DeliveryFuture] = []
+    def _wait_for_memory(self, attempt: Callable[[], T | None]) -> T:
+        """Calls `attempt`, with the network's lock held, until its result is not None, and returns the result. Blocks.
 
-        def is_appended() -> bool:
-            future = self.append(queue, *record)
-            if future is not None:
-                found.append(future)
-            return future is not None
+        `attempt` adds records, for which `buffer.memory` had no room. Raises RequestTimedOut after `max.block.ms`.
+        """
+        found: list[T] = []
+
+        def is_done() -> bool:
+            result = attempt()
+            if result is not None:
+                found.append(result)
+            return result is not None
 
         with self._network.lock:
             self._sender.out_of_memory += 1
         try:
-            if not self._network.wait_until(is_appended, self._max_block_ms / 1000):
+            if not self._network.wait_until(is_done, self._max_block_ms / 1000):
                 raise RequestTimedOut(
                     f"Failed to allocate {self.batch_size} bytes within the configured max blocking time "
                     f"{self._max_block_ms} ms. Total memory: {self.memory_limit} bytes. Available memory: "

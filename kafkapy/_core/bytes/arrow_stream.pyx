@@ -7,14 +7,6 @@ from libc.string cimport memset
 
 from kafkapy._core.bytes.arrow_batch cimport ArrowArray, ArrowBatch, ArrowSchema
 
-# Arrow's C stream interface: the layout of the struct is its specification.
-cdef struct ArrowArrayStream:
-    int (*get_schema)(ArrowArrayStream *, ArrowSchema *) noexcept nogil
-    int (*get_next)(ArrowArrayStream *, ArrowArray *) noexcept nogil
-    const char *(*get_last_error)(ArrowArrayStream *) noexcept nogil
-    void (*release)(ArrowArrayStream *) noexcept nogil
-    void *private_data
-
 
 cdef class BatchStream:
     """The state of one exported stream: the batches, the index of the next one, and the text of the last error."""

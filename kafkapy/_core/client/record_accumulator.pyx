@@ -176,6 +176,17 @@ cdef class ProducerBatch(RecordBatchBuilder):
         taken, self.callbacks = self.callbacks or (), None
         return taken
 
+    def outcomes(self):
+        """Returns the outcomes of the finished batch's records as (first index, end index, error or None).
+
+        There are several only if the batch was split.
+        """
+        if self.parts is None:
+            return [(0, self.record_count, self.error)]
+        first, second = self.parts
+        start = (<ProducerBatch>first).record_count
+        return first.outcomes() + [(start + begin, start + end, error) for begin, end, error in second.outcomes()]
+
     def split(self):
         """Returns two batches with about half of the bytes each, to be sent instead of this batch.
 
