@@ -120,6 +120,7 @@ def _apply(visit: Visit, change: Change, fields: Mapping[str, str], form: Mappin
         return _review(visit, change, fields, plan, f"Type {plan.confirm} to confirm. Nothing was changed.")
     lines = plan.command_lines(visit.cluster.servers)
     entry = {
+        "id": secrets.token_hex(8),
         "user": visit.session.user,
         "cluster": visit.cluster.name,
         "change": change.name,
@@ -155,7 +156,9 @@ class Audit:
     def write(self, entry: Mapping[str, Any]) -> None:
         """Writes one record, `entry` as JSON with the time in ms since 1970 added. Blocks.
 
-        The key of the record is `entry["user"]`. Raises Problem if the record cannot be written.
+        The key of the record is `entry["id"]`, which no other change has: the two records of a change belong together
+        also if the same user makes the same change twice at the same time, or if the topic is compacted. Raises Problem
+        if the record cannot be written.
         """
         if not self._topic:
             return
@@ -166,7 +169,7 @@ class Audit:
             settings |= {"request.timeout.ms": AUDIT_TIMEOUT_MS // 2}
             settings.pop("default.api.timeout.ms", None)
             with Producer(settings) as producer:
-                future = producer.send(self._topic, content, key=str(entry["user"]).encode())
+                future = producer.send(self._topic, content, key=str(entry["id"]).encode())
                 producer.flush()
                 future.result(AUDIT_TIMEOUT_MS / 1000)
         except (ApiError, TimeoutError) as error:

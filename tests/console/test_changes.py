@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -232,3 +233,17 @@ def test_each_change_leaves_a_line_in_the_log_and_a_record_in_the_audit_topic(ch
     assert [each["state"] for each in entries] == ["requested", "applied"]
     assert entries[0]["commands"] == [command]
     assert entries[0]["user"] == "token"
+
+
+def test_overlapping_changes_of_one_user_and_name_each_keep_their_outcome(editor, broker, admin):
+    create(admin, "contended")
+    reviews = [review(editor, "produce", topic="contended", value="x") for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        replies = list(pool.map(lambda each: apply(editor, "produce", each), reviews))
+    assert [each.status for each in replies] == [200, 200]
+    states: dict[bytes, list[str]] = {}
+    for each in records(broker, AUDIT):
+        entry = json.loads(each.value)
+        if entry["fields"].get("topic") == "contended":
+            states.setdefault(each.key, []).append(entry["state"])
+    assert list(states.values()) == [["requested", "applied"]] * 2
