@@ -154,7 +154,7 @@ class Console:
     def _new_view(self, name: str, properties: Mapping[str, Any]) -> ClusterView:
         is_first = name == next(iter(self.settings.clusters))
         directory = self.settings.metadata_directory if is_first else None
-        return ClusterView(name, properties, directory, self._schemas.get(name))
+        return ClusterView(name, properties, directory, self._schemas.get(name), self.settings.zookeepers.get(name, ""))
 
     # Logins
 

@@ -94,14 +94,17 @@ class ClusterView:
         properties: Mapping[str, Any],
         metadata_directory: str | None = None,
         schemas: SchemaDecoder | None = None,
+        zookeeper: str = "",
     ) -> None:
         """Sets the properties of the clients, which contain `bootstrap.servers`; does not connect.
 
         `metadata_directory` is a log directory of this machine from which to read the metadata log, or None. `schemas`
-        decodes keys and values with the schemas of the cluster's registry, or is None.
+        decodes keys and values with the schemas of the cluster's registry, or is None. `zookeeper` is the
+        connect string of the ZooKeeper with the offsets of old consumers, or "".
         """
         self.name = name
         self.schemas = schemas
+        self.zookeeper = zookeeper
         self.metadata_directory = metadata_directory
         self.properties = {"default.api.timeout.ms": PAGE_TIMEOUT_MS, "client.id": "kafkapy-console", **properties}
         self._admin: Admin | None = None

@@ -19,6 +19,7 @@ from kafkapy.tools.bootstrap import COMMAND_CONFIG
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import run_tool, stops_by
+from kafkapy.tools.zookeeper.connect_string import parse_connect_string
 
 DEFAULT_ADDRESS = "localhost:9080"
 MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", OAUTH_MECHANISM)
@@ -64,6 +65,7 @@ def run(arguments: Arguments) -> int:
         audit_topic=arguments["audit-topic"] if arguments["allow-changes"] else "",
         metadata_directory=arguments["metadata-directory"],
         registries=_registries(arguments, list(clusters)),
+        zookeepers=_zookeepers(arguments, list(clusters)),
         is_secure=tls is not None,
         port=port,
     )
@@ -132,6 +134,26 @@ def _clusters(arguments: Arguments) -> dict[str, dict[str, Any]]:
             raise ConfigError(f"{place} does not set bootstrap.servers")
     if not found:
         raise UsageError("No cluster is named: give --bootstrap-server HOST:PORT, or --cluster NAME=HOST:PORT")
+    return found
+
+
+def _zookeepers(arguments: Arguments, clusters: list[str]) -> dict[str, str]:
+    """Returns the connect string of the ZooKeeper of each cluster by the cluster's name, from the options --zookeeper.
+
+    An address without a name belongs to the first of `clusters`. Raises UsageError.
+    """
+    found: dict[str, str] = {}
+    for word in arguments.values("zookeeper"):
+        name, separator, address = word.partition("=")
+        if not separator:
+            name, address = clusters[0], word
+        if name not in clusters:
+            raise UsageError(f"--zookeeper {word}: there is no cluster {name}")
+        try:
+            parse_connect_string(address)
+        except ValueError as error:
+            raise UsageError(f"--zookeeper {word}: {error}") from None
+        found[name] = address
     return found
 
 
@@ -262,6 +284,12 @@ TOOL = Tool(
             "The schema registry of the first cluster, or of the cluster NAME, to decode Avro, JSON Schema and "
             "Protobuf; may be repeated. Needs the extra `schemas`.",
             "URL|NAME=URL",
+        ),
+        Option(
+            "zookeeper",
+            "The ZooKeeper in which old consumers of the first cluster, or of the cluster NAME, keep their offsets, as "
+            "HOST:PORT[,HOST:PORT ...][/CHROOT]; may be repeated. Every user sees these groups.",
+            "ADDRESS|NAME=ADDRESS",
         ),
         Option(
             "metadata-directory",

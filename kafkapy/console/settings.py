@@ -34,6 +34,7 @@ class Settings:
     audit_topic: the topic to which a record is written for each change; "" writes none.
     metadata_directory: a log directory of this machine to read the first cluster's metadata log from.
     registries: the address of a schema registry for some of the clusters.
+    zookeepers: the connect string of the ZooKeeper with the offsets of old consumers, for some of the clusters.
     is_secure: whether the console is served with TLS, so that its cookie is never sent without it.
     port: the port on which the console listens.
     """
@@ -48,6 +49,7 @@ class Settings:
     audit_topic: str = ""
     metadata_directory: str | None = None
     registries: Mapping[str, str] = field(default_factory=dict)
+    zookeepers: Mapping[str, str] = field(default_factory=dict)
     is_secure: bool = False
     port: int = 0
 

@@ -17,6 +17,7 @@ from kafkapy.console.group_lag import (
     total,
     verdicts,
 )
+from kafkapy.console.old_consumers import OldGroups, old_groups
 from kafkapy.console.problem import Problem
 from kafkapy.console.share_state import Deliveries, Place, deliveries_of
 from kafkapy.console.visit import Page, Visit, part_of
@@ -24,6 +25,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.types import TopicPartition
 
 _MISSING = (Error.GROUP_ID_NOT_FOUND, Error.INVALID_GROUP_ID)
+IN_ZOOKEEPER = "ZooKeeper"
 _SHARE, _STREAMS = "Share", "Streams"
 _history = LagHistory()
 
@@ -39,6 +41,7 @@ def show_all(visit: Visit) -> Page:
         if wanted.lower() in each.group_id.lower() and (not kind or (each.type or "Classic") == kind)
     ]
     part = part_of(groups, visit)
+    kinds = sorted({each.type or "Classic" for each in every})
     lags = _lags(visit, [each.group_id for each in part.rows if each.type not in (_SHARE,)])
     return Page(
         "groups",
@@ -48,7 +51,8 @@ def show_all(visit: Visit) -> Page:
             "lags": lags,
             "wanted": wanted,
             "kind": kind,
-            "kinds": sorted({each.type or "Classic" for each in every}),
+            "kinds": [*kinds, *([IN_ZOOKEEPER] if visit.cluster.zookeeper else [])],
+            "old": old_groups(visit.cluster, wanted) if kind in ("", IN_ZOOKEEPER) else OldGroups(),
         },
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafkapy.client.admin import ResourceType, TopicDescription
 from kafkapy.console.group_lag import lags_of
+from kafkapy.console.old_consumers import old_groups
 from kafkapy.console.visit import Page, Visit
 from kafkapy.errors import ApiError
 from kafkapy.types import TopicPartition
@@ -94,4 +95,10 @@ def show_groups(visit: Visit) -> Page:
     topic, values = _values(visit, "groups")
     keys = [TopicPartition(topic.name, each.partition) for each in topic.partitions]
     found, unread = lags_of(visit.cluster, keys)
-    return Page("topic_groups", {**values, "groups": found, "unread": unread})
+    old = old_groups(visit.cluster)
+    reading = []
+    for each in old.groups:
+        lags = tuple(lag for lag in each.partitions or () if lag.partition.topic == topic.name)
+        if lags:
+            reading.append(each._replace(partitions=lags))
+    return Page("topic_groups", {**values, "groups": found, "unread": unread, "old": old, "old_groups": reading})
