@@ -23,12 +23,12 @@ from kafkapy.types import TopicPartition
 T = TypeVar("T")
 # The groups of a list, and the partitions of which a list or a group's page shows the offsets.
 MOST_OLD_GROUPS = 200
-MOST_PARTITIONS = 5_000
+MOST_OLD_PARTITIONS = 5_000
 MOST_MEMBERS = 1_000
 # The time in which offsets are read, after which a page shows what it has.
 READING_S = 3.0
 # A server that does not respond is given up after this time.
-SESSION_TIMEOUT_MS = 4_000
+ZOOKEEPER_TIMEOUT_MS = 4_000
 _LARGEST_OFFSET = (1 << 63) - 1
 
 
@@ -137,7 +137,7 @@ def old_group(view: ClusterView, group: str) -> tuple[OldGroup, list[OldMember]]
 def _in_session(view: ClusterView, read: Callable[[_Reader], T]) -> T:
     """Returns the result of `read` in a session of its own. Raises Problem if ZooKeeper fails."""
     try:
-        client = ZooKeeperClient(view.zookeeper, timeout_ms=SESSION_TIMEOUT_MS)
+        client = ZooKeeperClient(view.zookeeper, timeout_ms=ZOOKEEPER_TIMEOUT_MS)
         client.connect(0.0)
     except (ValueError, ConnectError) as error:
         raise Problem(504, f"ZooKeeper at {view.zookeeper} cannot be reached: {error}") from None
@@ -150,13 +150,13 @@ def _in_session(view: ClusterView, read: Callable[[_Reader], T]) -> T:
 
 
 class _Reader:
-    """Reads groups in one session, until READING_S have passed and at most MOST_PARTITIONS partitions."""
+    """Reads groups in one session, until READING_S have passed and at most MOST_OLD_PARTITIONS partitions."""
 
     def __init__(self, client: ZooKeeperClient, view: ClusterView) -> None:
         self._client = client
         self._view = view
         self._end_s = time.monotonic() + READING_S
-        self._left = MOST_PARTITIONS
+        self._left = MOST_OLD_PARTITIONS
 
     @property
     def is_over(self) -> bool:

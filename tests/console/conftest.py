@@ -1,10 +1,14 @@
-"""A broker with topics, records, groups and a transaction, and a console that shows it."""
+"""A broker with topics, records, groups and a transaction, consoles that show and change it, and a browser."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from kafkapy.client import Admin, Consumer, Producer
 from kafkapy.client.admin import NewTopic
@@ -68,3 +72,70 @@ def console(broker, tmp_path_factory):
 @pytest.fixture
 def visitor(console):
     return console.visitor()
+
+
+@pytest.fixture(scope="module")
+def changing(broker, tmp_path_factory):
+    """A console with --allow-changes and a second cluster, which is the first one under another name."""
+    directory = tmp_path_factory.mktemp("changing")
+    arguments = ("--bootstrap-server", broker.bootstrap, "--name", "test", "--allow-changes")
+    with ConsoleProcess(directory, *arguments, "--cluster", f"second={broker.bootstrap}") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        program = shutil.which("chromium")
+        assert program, "Chromium is not installed: ./run-tests installs it, or says what to install"
+        with playwright.chromium.launch(executable_path=program, args=["--no-sandbox"]) as running:
+            yield running
+
+
+def opened(browser: Browser, console: ConsoleProcess, problems: list[str], **settings) -> Page:
+    """Returns a page whose user has logged in; violations and errors of its pages are added to `problems`."""
+    page = browser.new_context(**settings).new_page()
+    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(console.address)
+    return page
+
+
+def faults(page: Page) -> list[str]:
+    """Returns what axe finds on the present page that is serious or critical."""
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
+    return [
+        f"{page.url}: {each['id']}: {each['help']}: {each['nodes'][0]['html'][:200]}"
+        for each in found.response["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.fixture
+def page(browser, console) -> Iterator[Page]:
+    problems: list[str] = []
+    page = opened(browser, console, problems)
+    yield page
+    page.context.close()
+    assert problems == []
+
+
+@pytest.fixture
+def place(console) -> str:
+    return f"{console.origin}/c/test"
+
+
+@pytest.fixture
+def editing_page(browser, changing) -> Iterator[Page]:
+    """A page of the console that changes; the page on which the test ends is checked by axe, too."""
+    problems: list[str] = []
+    page = opened(browser, changing, problems)
+    yield page
+    problems += faults(page)
+    page.context.close()
+    assert problems == []
+
+
+@pytest.fixture
+def editing_place(changing) -> str:
+    return f"{changing.origin}/c/test"

@@ -41,6 +41,17 @@ class Overview(Screen):
         """Follows an entry of the menu."""
         self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=label).click()
 
+    def clusters(self) -> list[str]:
+        """Returns the names of the clusters between which the user can choose."""
+        return self.page.get_by_role("navigation", name="Clusters").get_by_role("link").all_inner_texts()
+
+    def choose_cluster(self, name: str) -> None:
+        self.page.get_by_role("navigation", name="Clusters").get_by_role("link", name=name).click()
+
+    def alerts(self) -> list[str]:
+        """Returns the sentences on what is wrong with the cluster."""
+        return self.page.get_by_role("alert").all_inner_texts()
+
 
 class Topics(Screen):
     """The list of topics."""
@@ -53,6 +64,101 @@ class Topics(Screen):
 
     def names(self) -> list[str]:
         return self.page.locator("td.name a").all_inner_texts()
+
+
+class Brokers(Screen):
+    """The brokers and the quorum."""
+
+    path = "/brokers"
+
+    def row(self, broker: int) -> list[str]:
+        """Returns the cells of a broker's row."""
+        rows = self.rows().filter(has=self.page.locator("td:first-child", has_text=str(broker)))
+        return rows.first.locator("td").all_inner_texts()
+
+    def open_configuration(self, broker: int) -> None:
+        self.page.locator(f'a[href*="/brokers/{broker}?"]').click()
+
+
+class Partitions(Screen):
+    """The partitions of a topic."""
+
+    def __init__(self, page: Page, place: str, topic: str) -> None:
+        super().__init__(page, place)
+        self.path = f"/topics/{topic}/partitions"
+
+    def row(self, partition: int) -> dict[str, str]:
+        """Returns the cells of a partition's row by the titles of their columns."""
+        titles = self.page.locator("table").first.locator("th").all_inner_texts()
+        cells = self.rows().nth(partition).locator("td").all_inner_texts()
+        return dict(zip(titles, cells, strict=True))
+
+
+class Configuration(Screen):
+    """The configuration of a topic."""
+
+    def __init__(self, page: Page, place: str, topic: str) -> None:
+        super().__init__(page, place)
+        self.path = f"/topics/{topic}/configuration"
+
+    def row(self, key: str) -> list[str]:
+        """Returns the cells of the row of a key."""
+        rows = self.rows().filter(has=self.page.get_by_text(key, exact=True))
+        return rows.first.locator("td").all_inner_texts()
+
+
+class Groups(Screen):
+    """The list of groups."""
+
+    path = "/groups"
+
+    def row(self, group: str) -> list[str]:
+        """Returns the cells of a group's row."""
+        rows = self.rows().filter(has=self.page.get_by_role("link", name=group, exact=True))
+        return rows.first.locator("td").all_inner_texts()
+
+    def open_group(self, group: str) -> None:
+        self.page.get_by_role("link", name=group, exact=True).click()
+
+
+class Change(Screen):
+    """The form of a change, its review, and its outcome."""
+
+    def follow(self, label: str) -> None:
+        """Follows the link with this text, from a page to the form."""
+        self.page.locator("p.actions").get_by_role("link", name=label).click()
+
+    def fill(self, **fields: str) -> None:
+        """Fills fields of the form by the names of the fields."""
+        for name, value in fields.items():
+            field = self.page.locator(f"#field-{name}")
+            if field.evaluate("element => element.tagName") == "SELECT":
+                field.select_option(value)
+            else:
+                field.fill(value)
+
+    def review(self) -> None:
+        self.page.get_by_role("button", name="Review").click()
+        self.page.get_by_role("button", name="Apply").wait_for()
+
+    def compared(self) -> list[list[str]]:
+        """Returns the rows of the table that compares the present state with the new one."""
+        return [row.locator("td").all_inner_texts() for row in self.rows().all()]
+
+    def command(self) -> str:
+        """Returns the commands that do the same."""
+        return self.page.locator("pre").inner_text()
+
+    def apply(self, confirm: str = "") -> str:
+        """Applies the change, after typing `confirm` if it is given, and returns the sentence on the outcome."""
+        if confirm:
+            self.page.locator("#confirm").fill(confirm)
+        self.page.get_by_role("button", name="Apply").click()
+        return self.page.get_by_role("status").inner_text()
+
+    def proceed(self) -> None:
+        """Follows the link to the page that shows what has changed."""
+        self.page.get_by_role("link", name="Continue").click()
 
 
 class Messages(Screen):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
 
 from kafkapy.client import Producer
+from tests.console.conftest import faults, opened
 from tests.console.screens import Group, Messages, Overview, Topics
 
 PATHS = (
@@ -17,38 +13,6 @@ PATHS = (
     *("/topics/orders/records/1/50", "/topics/hostile?from=oldest", "/groups", "/group?id=billing", "/brokers"),
     *("/directories", "/transactions", "/security", "/metadata", "/metadata/difference?from=0"),
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        program = shutil.which("chromium")
-        assert program, "Chromium is not installed: ./run-tests installs it, or says what to install"
-        with playwright.chromium.launch(executable_path=program, args=["--no-sandbox"]) as running:
-            yield running
-
-
-def opened(browser, console, problems, **settings) -> Page:
-    """Returns a page whose user has logged in; violations and errors of its pages are added to `problems`."""
-    page = browser.new_context(**settings).new_page()
-    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(console.address)
-    return page
-
-
-@pytest.fixture
-def page(browser, console) -> Iterator[Page]:
-    problems: list[str] = []
-    page = opened(browser, console, problems)
-    yield page
-    page.context.close()
-    assert problems == []
-
-
-@pytest.fixture
-def place(console) -> str:
-    return f"{console.origin}/c/test"
 
 
 def test_a_user_walks_through_the_console(page, place):
@@ -111,15 +75,9 @@ def test_a_stopped_page_keeps_its_rows(page, place):
 def test_pages_have_no_errors_and_no_faults_of_accessibility(browser, console, place, scheme, width):
     problems: list[str] = []
     page = opened(browser, console, problems, color_scheme=scheme, viewport={"width": width, "height": 800})
-    axe = Axe()
     for path in PATHS:
         page.goto(place + path)
-        found = axe.run(page, options={"resultTypes": ["violations"]})
-        problems += [
-            f"{path}: {each['id']}: {each['help']}: {each['nodes'][0]['html'][:200]}"
-            for each in found.response["violations"]
-            if each["impact"] in ("serious", "critical")
-        ]
+        problems += faults(page)
         wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth + 1")
         problems += [f"{path} is wider than the screen"] if wide else []
     page.context.close()

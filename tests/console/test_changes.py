@@ -11,17 +11,9 @@ import pytest
 
 from kafkapy.client import Admin, Consumer, TopicPartition
 from kafkapy.client.admin import ConfigResource, NewTopic, ResourceType
-from tests.console_process import ConsoleProcess, walk
+from tests.console_process import walk
 
 AUDIT = "__kafkapy_console_audit"
-
-
-@pytest.fixture(scope="module")
-def changing(broker, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("changing")
-    arguments = ("--bootstrap-server", broker.bootstrap, "--name", "test", "--allow-changes")
-    with ConsoleProcess(directory, *arguments) as running:
-        yield running
 
 
 @pytest.fixture

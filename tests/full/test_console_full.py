@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from tests.console.conftest import fill, visitor
+from tests.console.conftest import (
+    browser,
+    changing,
+    editing_page,
+    editing_place,
+    fill,
+    page,
+    place,
+    visitor,
+)
 from tests.console.test_browser import *  # noqa: F403  (the same tests, with the fixtures of this module)
+from tests.console.test_browser_changes import *  # noqa: F403
 from tests.console.test_changes import *  # noqa: F403
 from tests.console.test_pages import *  # noqa: F403
 from tests.console_process import ConsoleProcess
 from tests.peers import ApacheKafka, kafka_directory
 
 pytestmark = [pytest.mark.full, pytest.mark.peer]
-__all__ = ["visitor"]
+__all__ = ["browser", "changing", "editing_page", "editing_place", "page", "place", "visitor"]
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ def show_all(visit: Visit) -> Page:
     leads = Counter(each.leader for each in partitions)
     preferred = Counter(each.replicas[0] for each in partitions if each.replicas)
     replicas = Counter(broker for each in partitions for broker in each.replicas)
+    running = {each.node_id for each in cluster.brokers}
     quorum, refusal = _quorum(visit)
     return Page(
         "brokers",
@@ -29,6 +30,7 @@ def show_all(visit: Visit) -> Page:
                 (node, leads[node.node_id], preferred[node.node_id], replicas[node.node_id])
                 for node in sorted(cluster.brokers)
             ],
+            "lost": [(each, preferred[each], replicas[each]) for each in sorted(replicas.keys() - running)],
             "quorum": quorum,
             "refusal": refusal,
         },

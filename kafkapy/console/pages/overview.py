@@ -32,6 +32,11 @@ def show(visit: Visit) -> Page:
         }
         for node in sorted(cluster.brokers)
     ]
+    running = {each.node_id for each in cluster.brokers}
+    lost = [
+        {"id": each, "replicas": replicas[each], "out_of_sync": out_of_sync[each]}
+        for each in sorted(replicas.keys() - running)
+    ]
     groups, refused = _groups(visit)
     largest = sorted((each for each in topics if each.bytes), key=lambda each: -(each.bytes or 0))[:LISTED_TOPICS]
     return Page(
@@ -40,6 +45,7 @@ def show(visit: Visit) -> Page:
             "tab": "overview",
             "description": cluster,
             "brokers": brokers,
+            "lost": lost,
             "topics": topics,
             "partitions": sum(len(each.partitions) for each in topics),
             "replicas": sum(replicas.values()),
