@@ -130,6 +130,12 @@ def controllers(response: DescribeClusterResponse) -> Cluster:
     return Cluster(nodes, {}, {}, response.controller_id, response.cluster_id)
 
 
+def brokers_of(response: MetadataResponse) -> Cluster:
+    """Returns the view with the brokers of a metadata response, and without topics."""
+    nodes = {each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in response.brokers}
+    return Cluster(nodes, {}, {}, response.controller_id, response.cluster_id)
+
+
 def merge(known: Cluster, response: MetadataResponse, all_requested: bool) -> Cluster:
     """Returns the view after a metadata response.
 
@@ -137,7 +143,7 @@ def merge(known: Cluster, response: MetadataResponse, all_requested: bool) -> Cl
 
     A leader with an older epoch than the known one is ignored, unless the topic was deleted and created again.
     """
-    nodes = {broker.node_id: Node(broker.node_id, broker.host, broker.port, broker.rack) for broker in response.brokers}
+    brokers = brokers_of(response)
     topics: dict[str, TopicInfo] = {} if all_requested else dict(known.topics)
     errors: dict[str, Error] = {} if all_requested else dict(known.errors)
     for topic in response.topics:
@@ -158,7 +164,7 @@ def merge(known: Cluster, response: MetadataResponse, all_requested: bool) -> Cl
             found.get(number, PartitionInfo(number, NO_LEADER, -1)) for number in range(max(found, default=-1) + 1)
         )
         topics[name] = TopicInfo(name, topic.topic_id, topic.is_internal, ordered)
-    return Cluster(nodes, topics, errors, response.controller_id, response.cluster_id)
+    return brokers._replace(topics=topics, errors=errors)
 
 
 def _partition(received: MetadataResponse.MetadataResponsePartition, previous: TopicInfo | None) -> PartitionInfo:

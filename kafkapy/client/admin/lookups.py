@@ -8,7 +8,7 @@ from typing import Any
 from kafkapy._core.bytes.message import Message
 from kafkapy.client.admin.calls import AdminCalls, Found
 from kafkapy.client.admin.requests import AdminRequest, error_of, top_level_error
-from kafkapy.client.cluster import Node, merge
+from kafkapy.client.cluster import Node, brokers_of
 from kafkapy.client.coordinator import GROUP
 from kafkapy.client.errors import RequestTimedOut
 from kafkapy.errors import ApiError, Error
@@ -32,7 +32,10 @@ class AdminLookups(AdminCalls):
     """The lookups of brokers, leaders and coordinators; their results are not cached between operations."""
 
     def _metadata(self, topics: Sequence[str] | None, deadline_ms: int) -> MetadataResponse:
-        """Returns the metadata of topics (None: all topics) and brokers, and stores them in the cluster view."""
+        """Returns the metadata of topics (None: all topics) and brokers, and stores the brokers in the cluster view.
+
+        The topics are not stored, because each operation looks up the leaders that it needs.
+        """
         if self._network.uses_controllers:
             raise ApiError(
                 Error.UNSUPPORTED_ENDPOINT_TYPE,
@@ -51,7 +54,7 @@ class AdminLookups(AdminCalls):
             self._any_broker, ApiKey.METADATA, build, top_level_error, deadline_ms=deadline_ms
         )
         with self._network.lock:
-            self._network.cluster = merge(self._network.cluster, response, all_requested=False)
+            self._network.cluster = brokers_of(response)
         return response
 
     def _brokers(self, deadline_ms: int) -> dict[int, Node]:

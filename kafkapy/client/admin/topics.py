@@ -333,15 +333,25 @@ def _described(result: Any) -> TopicDescription:
         result.name or "",
         result.topic_id or ZERO_UUID,
         result.is_internal,
-        tuple(sorted(map(_partition, result.partitions))),
+        tuple(
+            sorted(
+                PartitionDescription(
+                    each.partition_index,
+                    each.leader_id,
+                    each.leader_epoch,
+                    tuple(each.replica_nodes),
+                    tuple(each.isr_nodes),
+                    tuple(each.offline_replicas),
+                )
+                for each in result.partitions
+            )
+        ),
     )
 
 
 def _partition(result: Any) -> PartitionDescription:
-    def ids(name: str) -> tuple[int, ...] | None:
-        found = getattr(result, name, None)
-        return None if found is None else tuple(found)
-
+    """Converts a partition of a DescribeTopicPartitions response, which has the eligible leader replicas."""
+    elr, last_known = result.eligible_leader_replicas, result.last_known_elr
     return PartitionDescription(
         result.partition_index,
         result.leader_id,
@@ -349,6 +359,6 @@ def _partition(result: Any) -> PartitionDescription:
         tuple(result.replica_nodes),
         tuple(result.isr_nodes),
         tuple(result.offline_replicas),
-        ids("eligible_leader_replicas"),
-        ids("last_known_elr"),
+        None if elr is None else tuple(elr),
+        None if last_known is None else tuple(last_known),
     )

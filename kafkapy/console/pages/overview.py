@@ -16,11 +16,11 @@ def show(visit: Visit) -> Page:
     view = visit.cluster
     cluster = view.describe()
     topics = list(view.topics().values())
-    leaders = Counter(each.leader for topic in topics for each in topic.partitions)
-    replicas = Counter(broker for topic in topics for each in topic.partitions for broker in each.replicas)
-    out_of_sync = Counter(
-        broker for topic in topics for each in topic.partitions for broker in set(each.replicas) - set(each.isr)
-    )
+    partitions = [each for topic in topics for each in topic.partitions]
+    leaders = Counter([each.leader for each in partitions])
+    replicas = Counter([broker for each in partitions for broker in each.replicas])
+    behind = [each for each in partitions if len(each.isr) < len(each.replicas)]
+    out_of_sync = Counter(broker for each in behind for broker in set(each.replicas) - set(each.isr))
     brokers = [
         {
             "node": node,
@@ -47,10 +47,10 @@ def show(visit: Visit) -> Page:
             "brokers": brokers,
             "lost": lost,
             "topics": topics,
-            "partitions": sum(len(each.partitions) for each in topics),
+            "partitions": len(partitions),
             "replicas": sum(replicas.values()),
-            "under_replicated": sum(each.under_replicated for each in topics),
-            "offline": sum(each.offline for each in topics),
+            "under_replicated": len(behind),
+            "offline": leaders[-1],
             "bytes": sum(each.bytes or 0 for each in topics),
             "group_states": sorted(Counter(each.state or "Unknown" for each in groups).items()),
             "groups": groups,
