@@ -218,7 +218,7 @@ class Broker(ClusterNode):
             self._metrics_server.start(self._metrics_routes(), PROTECTED_PAGES)
 
     def _keep_rights_current(self, parts: Parts, authorizer: Authorizer) -> None:
-        """Lets the gate decide from the authorizer's results, which it stores until the ACLs change.
+        """Makes the gate store which requests the authorizer has allowed, and rely on that until the ACLs change.
 
         Must be called after the authorizer has begun to follow the metadata. Listeners are called in the order in which
         they were added: after a change of the ACLs, the authorizer must have raised its generation (the number of its
@@ -275,9 +275,10 @@ class Broker(ClusterNode):
         """Watches for the first other node of a cluster of one node; from then on, the broker sends requests to the
         active controller instead of calling it directly.
 
-        Must not be called without a listener for controllers, through which the broker sends these requests also to its
-        own controller. No other node can then join the cluster; but the metadata may still name another broker that no
-        longer exists and was never unregistered, which would count as the first other node.
+        Must not be called if the broker has no listener for controllers, through which it would send these requests
+        also to its own controller. Without this listener no other node can join the cluster; but the metadata may
+        still name another broker that no longer exists and was never unregistered, which would count as the first
+        other node.
         """
         controller = self.parts.controller
         watch = GrowthWatch(

@@ -226,7 +226,7 @@ def console_words(config: BrokerConfig, listeners: Sequence[Listener]) -> list[s
     """Returns the command line, as a list of words, that starts the console as a child process of the broker.
 
     `listeners` are those for clients; the console connects to the first one that its configuration allows. Raises
-    ConfigError if there is none.
+    ConfigError if there is none, or if kafkapy.console.arguments cannot be divided into words.
     """
     from kafkapy.console_child import console_command  # only brokers with a console need it
 

@@ -31,7 +31,7 @@ def console_command(address: str, arguments: str, listeners: Sequence[Listener])
     `address` and `arguments` are the values of kafkapy.console.listener and kafkapy.console.arguments; `listeners` are
     the broker's listeners for clients. The console connects to the first listener without security or, if the arguments
     contain --command-config, to the first listener with the client configuration in that file. Raises ConfigError if
-    there is neither a listener without security nor --command-config.
+    there is neither a listener without security nor --command-config, or if `arguments` cannot be divided into words.
     """
     try:
         words = shlex.split(arguments)

@@ -86,4 +86,4 @@ else:
             return owner
 
     class NamedTuple(metaclass=_Meta):
-        """The base in `class Point(NamedTuple)`. The class that is made derives from tuple only."""
+        """The base in `class Point(NamedTuple)`, a subclass of tuple that does not derive from NamedTuple."""

@@ -66,7 +66,7 @@ class Plan(NamedTuple):
 def init(arguments: Arguments) -> int:
     """Creates the files of `kafkapy security init` and formats the log directory. Returns the exit code.
 
-    Raises ToolError if a file exists, or OpenSSL is missing.
+    Raises ToolError if one of the files or the log directory exists already, or OpenSSL is missing.
     """
     plan = _plan(arguments)
     plan.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
