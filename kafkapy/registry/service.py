@@ -22,7 +22,10 @@ MOST_MESSAGES = 100
 
 
 class RegistryService:
-    """The registry's rules over a store. `write` appends records to the topic and waits until the store has them."""
+    """The operations of the registry on the schemas and settings in `store`.
+
+    `write` appends records to the topic and waits until the store has applied them.
+    """
 
     def __init__(self, store: SchemaStore, write: Write, default_level: Level = Level.BACKWARD) -> None:
         self.store = store
@@ -206,8 +209,8 @@ class RegistryService:
         """Deletes a version of a subject and returns its number; LATEST_NUMBER stands for the greatest number.
 
         Without `permanent` the deletion is soft: the version is marked as deleted. With `permanent` a version that was
-        deleted softly before is removed. Raises RegistryError if the version is not in this state, or if
-        another schema refers to it.
+        deleted softly before is removed. Raises RegistryError if the version does not exist, if it is deleted softly
+        already or, with `permanent`, is not, if the subject is read-only, or if another schema refers to it.
         """
         self._check_writable(subject)
         version = self.version(subject, number, deleted=True)
@@ -234,8 +237,9 @@ class RegistryService:
         """Deletes all versions of a subject and returns their numbers.
 
         Without `permanent` the deletion is soft: the versions are marked as deleted. With `permanent` a subject that
-        was deleted softly before is removed. Raises RegistryError if the subject is not in this state, or if
-        another schema refers to one of its versions.
+        was deleted softly before is removed. Raises RegistryError if the subject does not exist, if it is deleted
+        softly already or, with `permanent`, is not, if it is read-only, or if another schema refers to one of its
+        versions.
         """
         self._check_writable(subject)
         every, left = self.store.versions(subject, deleted=True), self.store.versions(subject)

@@ -33,7 +33,7 @@ class SchemaTopic:
     """The topic and its store. Any thread, except where a method says otherwise.
 
     The writer is a producer with one transactional id for all instances: an instance that takes over fences the former
-    one, so that a paused instance cannot write an id or a version that has been given out since.
+    one, so that a paused instance cannot write an id or a version number that the new writer has assigned since.
     """
 
     def __init__(
@@ -55,8 +55,9 @@ class SchemaTopic:
     def start(self, timeout_s: float) -> None:
         """Creates the topic if it does not exist, and reads it to its end. Blocks.
 
-        Raises ConfigError for a topic with several partitions or with another cleanup.policy than compact, which would
-        lose schemas, and ApiError for a failure of the cluster.
+        `timeout_s` limits the look-up of the end offset, and then the wait until it is reached, in seconds. Raises
+        ConfigError for a topic with several partitions or with another cleanup.policy than compact, which would lose
+        schemas, and ApiError for a failure of the cluster.
         """
         with Admin(self._properties) as admin:
             self._ensure_topic(admin)

@@ -41,7 +41,7 @@ class Field:
 
 @dataclass(eq=False)
 class Node:
-    """A type. `kind` is a primitive's name, or record, error, enum, fixed, array, map or union.
+    """An Avro type. `kind` is a primitive's name, or record, error, enum, fixed, array, map or union.
 
     name: the full name, with the namespace, of a named type.
     children: the items of an array, the values of a map, the branches of a union.

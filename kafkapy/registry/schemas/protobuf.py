@@ -27,7 +27,9 @@ _REQUIRED, _REPEATED, _NESTED_TYPES = 2, 3, (10, 11)
 
 
 class ProtobufSchema:
-    """A Protobuf schema. Immutable. `descriptor` is None if the schema is a text, or without the library."""
+    """A Protobuf schema. Immutable. `descriptor` is None if the schema is a `.proto` text, or if the library
+    protobuf is not installed.
+    """
 
     def __init__(self, text: str, referred: Mapping[str, str] | None = None) -> None:
         """Reads `text`: a FileDescriptorProto in base64, or a `.proto` definition, which is stored without parsing it.
