@@ -42,7 +42,10 @@ class ClusterClients:
         return await self._on(self._threads, operation)
 
     async def run_consumer(self, operation: Callable[[], Result]) -> Result:
-        """Runs a call that may wait for records. Raises RequestRefused for an error of the cluster."""
+        """Runs a call that may wait for records, on one of the threads for consumers.
+
+        Raises RequestRefused for an error of the cluster.
+        """
         return await self._on(self._consumer_threads, operation)
 
     @staticmethod

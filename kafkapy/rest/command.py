@@ -51,7 +51,10 @@ def run(arguments: Arguments) -> int:
 
 
 def _registry(configuration: Configuration) -> Any:
-    """Returns the client of the schema registry; None if its address is not configured."""
+    """Returns the client of the schema registry; None if its address is not configured.
+
+    Raises ConfigError if the user's information is not USER:PASSWORD.
+    """
     from kafkapy.client.schema import RegistryClient
 
     url = configuration.values["schema.registry.url"]

@@ -1,4 +1,4 @@
-"""The errors of the REST proxy, with the numbers of Confluent's."""
+"""The errors of the REST proxy, with the error codes of Confluent's REST proxy."""
 
 from __future__ import annotations
 

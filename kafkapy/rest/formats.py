@@ -121,7 +121,8 @@ class Formats:
 
         `schema` is the text or the id of the schema, None for forms without schemas. The returned function blocks if
         the registry has to be asked for the schema. This method raises RequestRefused if a schema is necessary and is
-        missing or invalid, or there is no registry; the returned function, for a value that the form cannot represent.
+        missing or invalid, or there is no registry; the returned function raises it for a value that the form cannot
+        represent.
         """
         if form not in WITH_SCHEMA:
             return {BINARY: encode_binary, JSON: encode_json, TEXT: encode_text}[form]
@@ -152,8 +153,8 @@ class Formats:
     def decoder(self, form: str, part: str) -> Decode:
         """Returns the function that decodes keys or values (`part` is "key" or "value") in a form of CONSUMER_FORMATS.
 
-        This method raises RequestRefused if the form needs a registry and there is none; the returned function, for
-        data that do not have the form.
+        This method raises RequestRefused if the form needs a registry and there is none; the returned function raises
+        it for data that do not have the form.
         """
         if form not in WITH_SCHEMA:
             return {BINARY: decode_binary, JSON: decode_json}[form]
