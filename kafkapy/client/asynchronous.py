@@ -275,8 +275,8 @@ class AsyncShareConsumer(_AsyncReader):
         self.consumer.set_acknowledgement_commit_callback(callback)
 
     async def commit(self, timeout: float | None = None) -> Results:
-        """Sends the acknowledgements and waits for their results; returns the error of each partition or None.
+        """Sends the acknowledgements and waits for their results; returns the error of each partition.
 
-        Raises RequestTimedOut after `timeout` seconds.
+        The error is None after a success. Raises RequestTimedOut after `timeout` seconds.
         """
         return await asyncio.to_thread(self.consumer.commit, timeout)

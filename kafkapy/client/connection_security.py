@@ -1,4 +1,4 @@
-"""Encryption and authentication of a client's connections, as `security.protocol` and the keys of TLS and SASL say."""
+"""Encryption and authentication of a client's connections, configured by `security.protocol` and keys of TLS and SASL."""
 
 from __future__ import annotations
 

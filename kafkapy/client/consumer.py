@@ -261,7 +261,7 @@ class Consumer(Closing):
         Without such a record, the position becomes the end of the partition, after its last record.
 
         Applies to `partitions`, or to all assigned ones if none are given. Does not block: the offset is looked up by
-        the next `poll` or `position`.
+        the next `poll` or `position`. Raises ValueError for a negative timestamp.
         """
         if timestamp < 0:
             raise ValueError("The target time cannot be negative")

@@ -156,8 +156,8 @@ class ConsumerGroup:
 
     @property
     def needs_attention(self) -> bool:
-        """Returns whether `poll` has to run a callback, raise the membership's fatal error, or join or apply an
-        assignment.
+        """Returns whether `poll` has to run a callback, raise the membership's fatal error, join the group, or
+        apply an assignment.
 
         Read with the lock held.
         """

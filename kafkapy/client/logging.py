@@ -38,7 +38,8 @@ class KafkaHandler(logging.Handler):
     record_format: "json" for an object with time, level, logger, message, host, process, thread, and the traceback and
         the `extra` fields if there are any; "pattern" for the text of the handler's formatter.
     key: the field of the JSON object that is the record's key, such as "host"; None for no key.
-    trace_id: returns the W3C trace parent of the present request for the header `traceparent`, or None.
+    trace_id: a function that returns the value of the header `traceparent` (W3C Trace Context) for the present request;
+        None if the record gets no such header.
     """
 
     def __init__(

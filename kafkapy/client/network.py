@@ -215,7 +215,7 @@ class Network(BrokerConnections):
         return (self.clock.monotonic_ms() - self.metadata.updated_ms) / 1000
 
     def is_closed(self) -> bool:
-        """Returns whether `close` has been called; another thread may call it at any moment."""
+        """Returns whether `close` has been called, which another thread may do at any moment."""
         return self._closed
 
     def _wake(self) -> None:

@@ -84,7 +84,7 @@ class Token(NamedTuple):
 
 
 class RetrievedToken(NamedTuple):
-    """The result of an application's function that knows more of a token than its text.
+    """The result of an application's function for tokens, if it returns more than the text of the token.
 
     expires_s: the wall-clock time in seconds at which the token expires; None if the text is a JSON web token, whose
         claim exp is this time.

@@ -64,7 +64,8 @@ class OffsetCommits:
     def positions(self) -> Offsets:
         """Returns the positions of the assigned partitions that have one, with their leader epochs.
 
-        If `unread` has records of a partition, its position is the offset of the first of these records.
+        If `unread` has records of a partition, its position is the offset of the first of these records, without a
+        leader epoch.
         """
         found = {
             topic_partition: OffsetAndMetadata(state.position, "", state.leader_epoch)
@@ -160,7 +161,10 @@ class OffsetCommits:
         self._interval_ms = None
 
     def commit_if_due(self, monotonic_ms: int) -> None:
-        """Commits the positions if auto-commit is on and auto.commit.interval.ms has passed. Does not block."""
+        """Commits the positions if auto-commit is on and auto.commit.interval.ms has passed since the last time.
+
+        The first call only begins the interval. Does not block.
+        """
         if self._interval_ms is not None and monotonic_ms >= self._next_ms:
             if self._next_ms:
                 self.commit_async(self.positions(), log_failure)

@@ -52,7 +52,7 @@ class PasswordLogin:
 def log_in(values: SecurityValues, entry: JaasEntry | None = None) -> SaslLogin:
     """Returns the credentials in `entry`, or else in `sasl.jaas.config`. Raises ConfigError for invalid values.
 
-    OAUTHBEARER retrieves the first token, which blocks; AuthenticationError if that fails.
+    For OAUTHBEARER retrieves the first token, which blocks, and raises AuthenticationError if that fails.
     """
     name: str = values["sasl.mechanism"]
     if name not in _SUPPORTED:

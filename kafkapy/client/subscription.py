@@ -188,7 +188,10 @@ class Subscription:
         return found
 
     def matching(self, topics: Mapping[str, TopicInfo]) -> frozenset[str]:
-        """Returns the subscribed topics; for a pattern, the `topics` that match."""
+        """Returns the subscribed topics; for a pattern, the names in `topics` that match.
+
+        Internal topics are left out of the matches if `exclude.internal.topics` is on.
+        """
         if self.pattern is None:
             return self.topics
         return frozenset(

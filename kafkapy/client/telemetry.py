@@ -159,9 +159,10 @@ class TelemetryReporter:
         self._network.submit(node_id, ApiKey.PUSH_TELEMETRY, lambda version: request, on_response)
 
     def end(self) -> None:
-        """Pushes for the last time, if there is a subscription; blocks for a second at most. Without the lock held.
+        """Pushes for the last time, if there is a subscription; blocks for a second at most.
 
-        Waits for a push in flight first, because the last push contains only the changes since the push before it.
+        Waits for a push in flight first, because the last push contains only the changes since the push before it. The
+        caller must not hold the lock.
         """
         network = self._network
         end_ms = network.clock.monotonic_ms() + _LONGEST_LAST_PUSH_MS

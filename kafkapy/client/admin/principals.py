@@ -101,7 +101,10 @@ class PrincipalOperations(AdminLookups):
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Sets quotas (`producer_byte_rate`, `consumer_byte_rate` and so on); the value None removes one. Blocks."""
+        """Sets quotas (`producer_byte_rate`, `consumer_byte_rate` and so on); the value None removes one. Blocks.
+
+        With `validate_only` the brokers only check the request.
+        """
         entries = [
             AlterClientQuotasRequest.EntryData(
                 entity=[

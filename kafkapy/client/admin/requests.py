@@ -35,7 +35,7 @@ def top_level_error(response: Any) -> ApiError | None:
 
 
 def error_of(result: Any) -> ApiError | None:
-    """Returns the error in the fields `error_code` and `error_message` of a struct in a response, or None."""
+    """Returns the error that a struct of a response has in `error_code` and `error_message`; None for the code 0."""
     if not result.error_code:
         return None
     return ApiError(Error.of(result.error_code), getattr(result, "error_message", None) or None)

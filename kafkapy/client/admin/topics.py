@@ -237,9 +237,10 @@ class TopicOperations(AdminLookups):
     def create_partitions(
         self, topics: Mapping[str, NewPartitions | int], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, None]:
-        """Adds partitions up to a total number for each topic, which cannot be undone. Blocks.
+        """Adds partitions to topics until each has the given total number, which cannot be undone. Blocks.
 
-        The error is INVALID_PARTITIONS if a topic has that many partitions already.
+        With `validate_only` the broker only checks the request. The error is INVALID_PARTITIONS if a topic has that
+        many partitions already.
         """
         deadline_ms = self._deadline_ms(timeout)
         wanted = []

@@ -97,7 +97,7 @@ def parse_position_key(key: bytes | None) -> TopicPartition:
 
 
 def pack_runs(runs: Iterable[Run]) -> bytes:
-    """Encodes the runs of one partition in one transaction, as they are stored."""
+    """Encodes the runs of one partition that one transaction has copied, as they are stored."""
     import msgpack
 
     packed: bytes = msgpack.packb([_FORM_VERSION, *(number for run in runs for number in run)])

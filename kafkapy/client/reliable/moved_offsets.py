@@ -1,6 +1,7 @@
 """The offsets of a partition that a redrive has moved, as text in the metadata of a committed offset. Pure.
 
-The committed offset is the first one that was not moved; the metadata has the moved ones behind it, as distances.
+The committed offset is the first one that was not moved. The metadata lists the ranges of moved offsets above it, each
+as its distance from the end of the previous range and its length, in base 36.
 """
 
 from __future__ import annotations
