@@ -1,4 +1,4 @@
-"""Encryption and authentication of a client's connections, configured by `security.protocol` and keys of TLS and SASL."""
+"""Encryption and authentication of a client's connections, by `security.protocol` and the keys of TLS and SASL."""
 
 from __future__ import annotations
 
