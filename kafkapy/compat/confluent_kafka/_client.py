@@ -38,7 +38,7 @@ _RESOLUTION_ERRORS = ("Name or service not known", "Temporary failure in name re
 def seconds(timeout: float | None) -> float | None:
     """Converts a time-out of confluent-kafka, in seconds, for kafkapy's methods: a negative number becomes None.
 
-    None, for no limit, stays None. Raises TypeError for another type.
+    None, which means no limit or the default of the method, stays None. Raises TypeError for another type.
     """
     if timeout is None:
         return None
@@ -200,8 +200,8 @@ class Client:
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
         """Returns the brokers of the cluster, and all topics or the one that is given, as ClusterMetadata. Blocks.
 
-        `timeout` is in seconds, -1 for `socket.timeout.ms`. Raises KafkaException if the brokers refuse the request or
-        do not respond in time.
+        `timeout` in seconds limits each of the requests for the brokers and for the topics (-1: `socket.timeout.ms`,
+        but at least 60 seconds). Raises KafkaException if the brokers refuse a request or do not respond in time.
         """
         self._check_open()
         from kafkapy.compat.confluent_kafka.admin._metadata import cluster_metadata
@@ -215,7 +215,9 @@ class Client:
             raise kafka_exception(error, "Failed to get metadata: ") from error
 
     def cluster_id(self, timeout: float = -1) -> str:
-        """Returns the id of the cluster. Blocks; `timeout` is in seconds, -1 for `socket.timeout.ms`.
+        """Returns the id of the cluster. Blocks for `timeout` seconds at most.
+
+        A time-out of -1 means `socket.timeout.ms`, but at least 60 seconds.
 
         Raises KafkaException if no broker responds in time.
         """

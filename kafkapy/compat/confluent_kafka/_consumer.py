@@ -491,7 +491,8 @@ class Consumer(Client):
         """Returns the first offset and the end offset of a partition.
 
         If `cached`, returns the offsets that the last fetch response reported, each OFFSET_INVALID if it is not known,
-        and does not block. Otherwise asks the broker and blocks for at most `timeout` seconds (-1: without a limit).
+        and does not block. Otherwise looks up first one offset and then the other at the broker, and blocks for at most
+        `timeout` seconds for each (-1: `socket.timeout.ms`, but at least 60 seconds).
         """
         self._check_open()
         place = Place(partition.topic, partition.partition)

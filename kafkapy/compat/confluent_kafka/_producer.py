@@ -243,8 +243,8 @@ class Producer(Client):
     ) -> int:
         """Adds several records of one topic; returns the number of those that were added.
 
-        Each is a dictionary with some of value, key, partition, timestamp and callback. One that cannot be added gets
-        the item `_error`.
+        Each element of `messages` is a dictionary with some of value, key, partition, timestamp and callback. If its
+        record cannot be added, it gets the item `_error`.
         """
         self._check_open()
         if not isinstance(messages, list):

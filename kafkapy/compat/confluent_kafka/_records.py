@@ -95,7 +95,7 @@ class Message:
         return self._record.key
 
     def value(self) -> Any:
-        """Returns the value, None for a null; for an error of the consumer, the text of the error."""
+        """Returns the value, None for a null; for an error of the consumer, the text of the error in UTF-8."""
         if self._error is not None and self._record.value is None:
             return self._error.str().encode()
         return self._record.value

@@ -142,5 +142,5 @@ async def close_serdes_awaited(owned: list[Any]) -> None:
 
 
 async def awaited(result: Any) -> Any:
-    """Returns `result` itself, or, if it can be awaited, awaits it and returns what it gives."""
+    """Returns `result` itself or, if it is awaitable, the result of awaiting it."""
     return await result if inspect.isawaitable(result) else result

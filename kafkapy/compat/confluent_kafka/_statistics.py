@@ -34,9 +34,10 @@ _REQUESTS = {
 
 
 def _window(samples: Samples, factor: int = 1) -> dict[str, int]:
-    """Returns librdkafka's dictionary of recent values: their average, maximum, sum and number (avg, max, sum, cnt).
+    """Returns the dictionary that librdkafka's statistics have for a window of values: avg, max, sum and cnt.
 
-    All but the number are multiplied by `factor`, which converts the unit.
+    The average and the maximum are those of the recent values; the sum and the number are those of all values since the
+    start. All but the number are multiplied by `factor`, which converts the unit.
     """
     average, maximum = samples.average, samples.maximum
     return {

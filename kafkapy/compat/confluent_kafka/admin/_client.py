@@ -40,7 +40,7 @@ class AdminClient(Client):
     future if the operation has no such keys.
 
     `AdminClient(conf)`; the keys are librdkafka's. Time-outs are in seconds: `request_timeout` limits an operation,
-    and is `socket.timeout.ms` by default; `operation_timeout` is accepted and included in it. Thread-safe.
+    by default to `socket.timeout.ms`, but at least 60 seconds; `operation_timeout` has no effect. Thread-safe.
     """
 
     _closed_message = "Admin client closed"
@@ -73,7 +73,7 @@ class AdminClient(Client):
         return admin_statistics(self._settings, self._admin())
 
     def _limit(self, options: dict[str, Any], *accepted: str) -> float | None:
-        """Removes the time-out from an operation's options, and returns it in seconds; None without a limit.
+        """Removes the time-out from an operation's options, and returns it in seconds; None if none is given.
 
         Raises TypeError if the options that remain are not among `accepted`, and KafkaException for the option
         `broker`.
@@ -282,13 +282,15 @@ class AdminClient(Client):
     def list_topics(self, *args: Any, **kwargs: Any) -> ClusterMetadata:
         """Returns the brokers and the topics of the cluster, or only one topic. Blocks.
 
-        The arguments are `topic`, None for all topics, and `timeout` in seconds, -1 for `socket.timeout.ms`. Raises
-        KafkaException if the brokers refuse the request or do not respond in time.
+        The arguments are `topic`, None for all topics, and `timeout` in seconds, which limits each of the requests for
+        the brokers and for the topics (-1: `socket.timeout.ms`, but at least 60 seconds). Raises KafkaException if the
+        brokers refuse a request or do not respond in time.
         """
         return super().list_topics(*args, **kwargs)
 
     def cluster_id(self, *args: Any, **kwargs: Any) -> str:
-        """Returns the id of the cluster. Blocks for at most `timeout` seconds (-1: `socket.timeout.ms`).
+        """Returns the id of the cluster. Blocks for at most `timeout` seconds (-1: `socket.timeout.ms`, but at least 60
+        seconds).
 
         Raises KafkaException if no broker responds in time.
         """

@@ -182,7 +182,7 @@ class AclOperations(AdminRequests):
     """The methods of KafkaAdminClient for ACLs."""
 
     def describe_acls(self, acl_filter: ACLFilter) -> tuple[list[ACL], Any]:
-        """Returns the list of the ACLs that a filter selects, and the class NoError. Other errors are raised."""
+        """Returns the list of the ACLs that a filter selects, and the class NoError; raises the error of a refusal."""
         request = DescribeAclsRequest(**_filter_fields(acl_filter))
         response = self._ask(ApiKey.DESCRIBE_ACLS, lambda version: _of_version(request, version))
         raise_error(response.error_code, response.error_message)

@@ -212,10 +212,10 @@ class PartitionOperations(ClusterOperations):
     def describe_topic_partitions(
         self, topics: Iterable[str], response_partition_limit: int = 2000, cursor: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Returns `topics`, the partitions of topics with their eligible leader replicas (KIP-966), and `next_cursor`.
+        """Returns the partitions of topics, with their eligible leader replicas (KIP-966), as a dictionary.
 
-        At most `response_partition_limit` partitions are returned. `next_cursor` is the argument `cursor` of the call
-        for the next partitions, None after the last one.
+        The item `topics` has the partitions of each topic, at most `response_partition_limit` in all. The item
+        `next_cursor` is the argument `cursor` of the call for the next partitions, None after the last one.
         """
         request = DescribeTopicPartitionsRequest(
             topics=[DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in topics],

@@ -105,7 +105,7 @@ class TopicOperations(AdminRequests):
         return found
 
     def wait_for_topics(self, topic_names: Iterable[str], timeout_ms: float = 10000) -> None:
-        """Blocks until each partition of the topics has a leader. Raises KafkaTimeoutError."""
+        """Blocks until each partition of the topics has a leader. Raises KafkaTimeoutError after `timeout_ms`."""
         names = list(topic_names)
         end = time.monotonic() + timeout_ms / 1000
         while names:

@@ -250,7 +250,8 @@ class KafkaConsumer:
         """Subscribes to topics, or to all topics whose names begin with a match of `pattern`.
 
         Replaces the previous subscription. Raises ValueError without topics and pattern, TypeError if `topics` is not a
-        sequence of names or `listener` not a listener, and IllegalStateError after `assign`.
+        sequence of names or `listener` not a listener, and IllegalStateError with both topics and pattern, or after
+        `assign`.
         """
         if not topics and not pattern:
             raise ValueError("Must provide topics or pattern")
@@ -375,7 +376,7 @@ class KafkaConsumer:
         return self
 
     def __next__(self) -> ConsumerRecord:
-        """Returns the next record; raises StopIteration after `consumer_timeout_ms` without one."""
+        """Returns the next record; raises StopIteration after `consumer_timeout_ms` without one, and after `close`."""
         if self._closed:
             raise StopIteration("KafkaConsumer closed")
         unread = self._consumer.unread
@@ -465,7 +466,7 @@ class KafkaConsumer:
     # Positions
 
     def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int | None:
-        """Returns the offset of the next record; blocks until it is known. None if it is not known after `timeout_ms`.
+        """Returns the offset of the next record, or None if it is still unknown after `timeout_ms`. Blocks.
 
         Raises IllegalStateError if the partition is not assigned.
         """
@@ -539,7 +540,8 @@ class KafkaConsumer:
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Returns the offset of each partition's first record with the given timestamp (ms since 1970) or a later one.
 
-        None for a partition without such a record. Raises KafkaTimeoutError, by default after `request_timeout_ms`.
+        The value is None for a partition without such a record. Raises ValueError for a negative timestamp, and
+        KafkaTimeoutError after `timeout_ms`, by default after `request_timeout_ms`.
         """
         for partition, timestamp in timestamps.items():
             if timestamp < 0:
