@@ -46,7 +46,7 @@ cdef class ClientRights:
         self.may_follow = True
 
     def allow(self, int32_t topic, int operation):
-        """Stores that READ or WRITE is allowed on the topic with this number.
+        """Stores that `operation`, READ or WRITE, is allowed on the topic with the number `topic`.
 
         If there is no room for another topic, the permissions on all other topics are removed.
         """
@@ -56,7 +56,7 @@ cdef class ClientRights:
         self.place(topic, <uint8_t> operation)
 
     def allows(self, int32_t topic, int operation):
-        """Returns whether READ or WRITE on the topic with this number is stored as allowed."""
+        """Returns whether `operation`, READ or WRITE, is stored as allowed on the topic with the number `topic`."""
         return self.may(topic, <uint8_t> operation)
 
     def __len__(self):

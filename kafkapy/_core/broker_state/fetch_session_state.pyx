@@ -67,7 +67,7 @@ cdef class SessionPartitions(LinkedOrder):
         return self.table.find(topic_key, length, index)
 
     def get(self, key):
-        """Returns the partition with this key, (topic's id or name, partition number), or None."""
+        """Returns the partition with this key, (topic's id or name, partition number); None if there is none."""
         cdef bytes topic_key = key_bytes(key[0])
         cdef PyObject *found = self.table.find(topic_key, len(topic_key), key[1])
         return None if found == NULL else <object> found
@@ -123,7 +123,7 @@ cdef class FetchSessionTable(LinkedOrder):
         self.move_to_end(session)
 
     def get(self, int32_t session_id):
-        """Returns the session with this id, or None."""
+        """Returns the session with this id; None if there is none."""
         cdef PyObject *found = self.find(session_id)
         return None if found == NULL else <object> found
 

@@ -68,7 +68,7 @@ cdef class ProducerEntry:
 
     @property
     def last_batch(self):
-        """The newest batch, or None."""
+        """The newest batch; None if there is none."""
         return as_metadata(&self.ring[(self.oldest + self.count - 1) % BATCHES_RETAINED]) if self.count else None
 
     def raise_epoch(self, int16_t producer_epoch):
@@ -87,7 +87,7 @@ cdef class ProducerEntry:
         self.push(&produced)
 
     def find_duplicate(self, int16_t producer_epoch, int32_t first_sequence, int32_t last_sequence):
-        """Returns the batch with the same epoch and sequences, or None."""
+        """Returns the stored batch with this epoch and these sequences; None if there is none."""
         cdef ProducedBatch *batch
         cdef int at
         if producer_epoch == self.producer_epoch:
@@ -153,7 +153,7 @@ cdef class ProducerTable:
         return 0
 
     def get(self, int64_t producer_id):
-        """Returns the entry of the producer, or None."""
+        """Returns the entry of the producer; None if the table has none."""
         cdef PyObject *found = self.find(producer_id)
         return None if found == NULL else <object> found
 

@@ -148,8 +148,8 @@ cdef ssize_t send_range(ReactorState *state, ConnectionState *connection) noexce
 cdef void drained(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Continues a connection whose whole output has been sent.
 
-    Closes the connection if `connection_close` has waited for that; otherwise queues it to read its next request, if
-    bytes have arrived and no request is in process.
+    Closes the connection if `connection_close` has postponed the close until its output is sent. Otherwise queues it to
+    read its next request, if bytes have arrived and no request is in process.
     """
     if connection.corked:
         set_cork(connection, False)

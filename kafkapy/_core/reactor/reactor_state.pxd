@@ -257,7 +257,7 @@ cdef inline void read_clock(ReactorState *state) noexcept nogil:
 
 
 cdef inline void work_begin(ReactorState *state) noexcept nogil:
-    """Begins a span of work after the interpreter has run, whose time is not divided."""
+    """Begins a span of work now; the time of the Python code that ran before is not divided among connections."""
     if state.work_note != NULL:
         state.span_from_us = monotonic_us()
         state.span_weight = 0
@@ -270,13 +270,13 @@ cdef inline void work_count(ReactorState *state, ConnectionState *connection, in
 
 
 cdef inline void work_end(ReactorState *state, int64_t now_us) noexcept nogil:
-    """Divides the time of the span of work; `now_us` is 0 if the clock has not been read."""
+    """Divides the time of the span of work, which ends at `now_us` (0: now), among connections."""
     if state.work_settle != NULL:
         state.work_settle(state.gate_context, now_us)
 
 
 cdef inline void gather_end(ReactorState *state) noexcept nogil:
-    """Makes the gate answer what it has gathered, and divides the time since the span of work began."""
+    """Makes the gate answer the gathered requests, and divides the time of the span of work among connections."""
     if state.gate_finish != NULL:
         state.gate_finish(state.gate_context)
     work_end(state, 0)

@@ -33,14 +33,14 @@ cdef inline int meter_bucket(int64_t elapsed_us) noexcept nogil:
 
 
 cdef inline RequestMeter *meter_at(RequestMeter **meters, int index) noexcept nogil:
-    """Returns one of METERS meters, allocated on first use. NULL if memory is short."""
+    """Returns the meter at `index`, which its first use allocates; NULL if memory is short."""
     if meters[index] == NULL:
         meters[index] = <RequestMeter *> calloc(1, sizeof(RequestMeter))
     return meters[index]
 
 
 cdef inline RequestMeter *meter_of(RequestMeter **meters, int api_key) noexcept nogil:
-    """Returns the meter of an API, or of all unknown APIs. NULL if memory is short: the request is not counted."""
+    """Returns the meter of an API, or that of all unknown APIs; NULL if memory is short, so that nothing is counted."""
     cdef int index = api_key if 0 <= api_key < FOLLOWER_FETCH_METER else OTHER_METER
     return meter_at(meters, index)
 
