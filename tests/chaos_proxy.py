@@ -1,7 +1,7 @@
 """A proxy between a client and a broker that does what bad networks do, by a seed.
 
 Every piece of bytes that passes, in either direction, may be late; the connection may break before it, or in the middle
-of it (mid-frame); or it falls silent: nothing passes any more, and nobody is told.
+of it (mid-frame); or it falls silent: nothing passes any more, although both connections stay open.
 """
 
 from __future__ import annotations

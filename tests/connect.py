@@ -96,7 +96,10 @@ class ConnectWorker(_Worker):
 
 
 class StandaloneWorker(_Worker):
-    """A worker without a group, with the JSON converter and its schemas; it starts with `connectors`, by name."""
+    """A worker without a group, with the JSON converter and its schemas.
+
+    It starts with the connectors in `connectors`, which has the configuration of each by its name.
+    """
 
     def __init__(
         self, kafka: Path, directory: Path, bootstrap: str, connectors: Mapping[str, Mapping[str, str]]

@@ -10,8 +10,8 @@ import pytest
 class FailedTests:
     """Appends the id of each test that failed to a file, one a line, as `pytest @FILE` reads them.
 
-    Tests that ended their process are in it, too; errors in fixtures count as failures. Files that cannot be collected
-    are not in it.
+    The file also has the tests that ended their process. Errors in fixtures count as failures. The file does not have
+    test files that cannot be collected.
     """
 
     def __init__(self, path: Path) -> None:

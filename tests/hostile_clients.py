@@ -31,7 +31,7 @@ def fetch_request(topic: str, offset: int = 0, max_bytes: int = FETCH_BYTES) -> 
 
 
 def produce_request(topic: str, value: bytes, acks: int = 1, records: int = 1) -> bytes:
-    """Returns Produce v7 to partition 0 with one batch of `count` equal records."""
+    """Returns Produce v7 to partition 0 with one batch of `records` equal records, whose value is `value`."""
     batch = RecordBatchBuilder()
     for _ in range(records):
         batch.append(int(time.time() * 1000), None, value)
@@ -46,7 +46,7 @@ def read_answer(client: socket.socket) -> bytes:
 
 
 def read_exactly(client: socket.socket, size: int) -> bytes:
-    """Reads `count` bytes; raises ConnectionError when the broker closes the connection earlier."""
+    """Reads `size` bytes; raises ConnectionError if the broker closes the connection earlier."""
     data = bytearray()
     while len(data) < size:
         part = client.recv(size - len(data))

@@ -17,7 +17,7 @@ class LossyFilesystem(Filesystem):
     """Works on real files below `root`, never syncs, and keeps in memory what would be durable. Any thread.
 
     `fail_at`: the number of syncs after which `PowerFailure` is raised instead of syncing; None never fails.
-    `on_failure` is called before that, each time, on the thread that syncs.
+    `on_failure` is called before each PowerFailure, on the thread that syncs.
     """
 
     __slots__ = ("_contents", "_held", "_lock", "_names", "fail_at", "on_failure", "root", "syncs")

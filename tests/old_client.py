@@ -1,4 +1,4 @@
-"""Requests to a running broker on a connection each, as clients of old send them: no ApiVersions first."""
+"""Requests to a running broker as old clients send them: each on a new connection, without ApiVersions before it."""
 
 from __future__ import annotations
 

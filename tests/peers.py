@@ -74,7 +74,9 @@ def run_tool(
     timeout_s: float = 90,
     check: bool = True,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Runs one of Apache Kafka's tools by its class and captures its output. With `check`, AssertionError if it fails.
+    """Runs one of Apache Kafka's tools by its class and captures its output.
+
+    Raises AssertionError if `check` is True and the tool fails. The classes are, by release:
 
     4.x: org.apache.kafka.tools.{TopicCommand,ConsoleProducer,ProducerPerformance,ConsumerPerformance,DumpLogSegments,
     ...}, org.apache.kafka.tools.consumer.ConsoleConsumer, kafka.admin.ConfigCommand, kafka.tools.StorageTool;

@@ -238,7 +238,7 @@ class ShareClient:
         return answer
 
     def offsets(self, title: str) -> None:
-        """Says the start offset and the lag of the partition."""
+        """Adds a line with the start offset and the lag of the partition to `said`."""
         kind = DescribeShareGroupOffsetsRequest
         topic = kind.DescribeShareGroupOffsetsRequestTopic(topic_name=self.topic, partitions=[0])
         group = kind.DescribeShareGroupOffsetsRequestGroup(group_id=self.group, topics=[topic])

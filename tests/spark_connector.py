@@ -41,7 +41,7 @@ def connector_jars() -> list[Path]:
 
 
 def connector_python() -> Path:
-    """Returns the interpreter of an environment with that release of PySpark, which is made once (a minute, 900 MB)."""
+    """Returns the interpreter of an environment with PySpark SPARK_VERSION, which is made once (a minute, 900 MB)."""
     directory = peers_directory() / f"pyspark-{SPARK_VERSION}"
     python = directory / "venv" / "bin" / "python"
 
@@ -56,7 +56,10 @@ def connector_python() -> Path:
 def run_in_connector_environment(
     module: str, *arguments: str, timeout_s: float = 600, shows_progress: bool = False
 ) -> Any:
-    """Runs a module of this repository with that release; returns the JSON of its last line of output."""
+    """Runs a module of this repository in that environment; returns the JSON value of its last line of output.
+
+    Raises AssertionError if the module fails.
+    """
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK", "SPARK"))}
     jars = ",".join(map(str, connector_jars()))
     with tempfile.TemporaryDirectory(prefix="kafkapy-spark-", ignore_cleanup_errors=True) as scratch:

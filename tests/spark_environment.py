@@ -46,7 +46,7 @@ def install_wheel(directory: Path) -> Path:
 
 
 def pack_environment(directory: Path) -> Path:
-    """Packs such a folder as an archive, as docs/spark.md says; returns the archive."""
+    """Packs a folder with the installed wheel as an archive, as docs/spark.md says; returns the archive's path."""
     archive = directory / "kafkapy-environment.tar.gz"
     with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
         packed.add(install_wheel(directory), ".")

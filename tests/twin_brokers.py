@@ -28,7 +28,7 @@ TOPIC_ID_BYTES = 16
 
 
 def receive(connection: socket.socket) -> bytes:
-    """The next answer; b"" if the connection ended instead."""
+    """Returns the next answer; b"" if the connection ended instead."""
     try:
         size = int.from_bytes(receive_exactly(connection, 4), "big")
         return receive_exactly(connection, size)

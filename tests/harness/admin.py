@@ -69,7 +69,7 @@ class AdminHarness(QuorumHarness):
         self.config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, "1"))
 
     def send(self, handler: Any, request: Any, version: int, listener: str = "PLAINTEXT") -> Any:
-        """Serves a request as the dispatcher would, and then as the reactor's thread would."""
+        """Calls the handler with a request, and returns the decoded response, also if the handler responds later."""
         (served,) = getattr(handler, DECLARATIONS)
         assert served.lowest <= version <= served.highest
         decoded = request_class(served.key).decode(memoryview(bytearray(request.encode(version))), version)

@@ -129,7 +129,7 @@ class CertificateAuthority:
         return self.certificate_file.read_bytes()
 
     def chain_above(self) -> bytes:
-        """Returns what a chain signed by this authority continues with: the intermediate authorities."""
+        """Returns the certificates (PEM) of the intermediate authorities, which follow the leaf in an issued chain."""
         return self.certificate_pem + self._above if self._above or self._is_intermediate() else b""
 
     def _is_intermediate(self) -> bool:

@@ -232,7 +232,7 @@ class Workload:
             self.latest[key] = (offset, value)
 
     def finish(self):
-        """Ends all transactions and rolls, so that everything can be cleaned."""
+        """Ends all transactions and rolls the log, so that all records can be cleaned."""
         for producer in list(self.open):
             self.end(producer)
         self.harness.log_.roll()

@@ -39,6 +39,6 @@ class GrantedOperations:
         return any((each, action.resource_type, action.resource_name) in self.granted for each in sufficient)
 
     def questions(self) -> list[tuple[Operation, str, int]]:
-        """Returns operation, name and count of the actions asked so far, and forgets them."""
+        """Returns (operation, resource name, resource count) of each action in `asked`, and empties `asked`."""
         asked, self.asked = self.asked, []
         return [(action.operation, action.resource_name, action.resource_count) for _, action in asked]

@@ -61,7 +61,7 @@ class GroupHandlerHarness(HandlerHarness):
         return SimpleNamespace(add_done_callback=lambda callback: None)
 
     def join(self, group: str, version: int = 9, **fields: Any) -> Any:
-        """Returns the response of a JoinGroup, after the initial delay (none)."""
+        """Sends a JoinGroup and returns its response; the initial rebalance delay is 0."""
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"meta")
         request = JoinGroupRequest(
             group_id=group, session_timeout_ms=10000, protocol_type="consumer", protocols=[protocol], **fields

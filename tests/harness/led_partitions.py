@@ -28,7 +28,10 @@ class ProposedChanges:
 
 
 class LedPartitions:
-    """One broker's side of the play. `run` calls the other methods on the broker's reactor."""
+    """The partitions that the broker `twin` leads; methods change them as followers, controller and metadata would.
+
+    `run` calls the other methods on the broker's reactor.
+    """
 
     def __init__(self, twin: BrokerTwin) -> None:
         self.twin = twin

@@ -179,7 +179,10 @@ class QuorumNodes:
         clock: Clock | None = None,
         **properties: str,
     ) -> None:
-        """`voters` are the values of controller.quorum.voters by node id, if the nodes do not agree."""
+        """Creates `count` nodes with the ids from 1 on; starts none.
+
+        `voters` has the value of controller.quorum.voters by node id, for nodes that do not agree about the voters.
+        """
         self.cluster_id = "AAAAAAAAAAAAAAAAAAAAAg"
         self.clock = clock or SystemClock()
         self._cut: set[int] = set()

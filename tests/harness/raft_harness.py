@@ -100,7 +100,7 @@ class RaftHarness:
     # -- calls
 
     def done(self, effects: list[Effect]) -> list[Effect]:
-        """Carries out the appends of the leader, as the driver does, and notes the effects."""
+        """Carries out the leader's appends in `effects`, as the driver does; stores and returns the effects."""
         for effect in effects:
             if isinstance(effect, Send):
                 self._sent.append(effect)
@@ -114,7 +114,7 @@ class RaftHarness:
         return self.done(self.machine.start(self.now_ms))
 
     def wait(self, milliseconds: int) -> list[Effect]:
-        """Lets time pass and ticks once at the end."""
+        """Advances the clock, calls the machine's `tick` once, and returns the effects."""
         self.now_ms += milliseconds
         return self.done(self.machine.tick(self.now_ms))
 

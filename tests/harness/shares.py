@@ -83,7 +83,7 @@ class ShareHarness(HandlerHarness):
         return self.partition().log
 
     def share_partition(self) -> Any:
-        """Returns the share partition, which is loaded if it was not; or the error."""
+        """Returns the share partition, loading it if necessary, or the error because of which it cannot be loaded."""
         return self.shares.find_or_load(GROUP, TopicIdPartition(self.topic.topic_id, "t", 0))
 
     def share_fetch(self, member="a", *, wait_ms=0, min_bytes=1, max_records=500, is_wanted=True) -> list[Any]:

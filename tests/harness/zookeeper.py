@@ -145,7 +145,7 @@ class ProtocolClient:
         self.take_session()
 
     def take_session(self) -> None:
-        """Takes the response of the server to the request for a session."""
+        """Reads the response to the request for a session, and stores the session's time-out, id and password."""
         if not self.frames:
             self.wait_for_frame()
         reader = JuteReader(self.frames.pop(0))
@@ -244,7 +244,7 @@ class TestClient(ProtocolClient):
         self.server.receive(self.connection, frame)
 
     def take_session(self) -> None:
-        """Takes the response, unless the server has refused the connection."""
+        """Reads the response as the base class does, unless the server has refused the connection."""
         if self.frames:
             super().take_session()
 
