@@ -18,7 +18,8 @@ def install_links(arguments: list[str], names: Iterable[str], called_as: str) ->
     """Creates links with the names of scripts, which point to this program, and returns the exit code.
 
     `arguments` has the directory for the links, or `--help`. `names` are the scripts, without `.sh`; `called_as` is the
-    name or path by which this program was started. The exit code is 1 if a file with one of the names exists already.
+    name or path by which this program was started. The exit code is 1 if a file with one of the names exists already,
+    or if the links cannot be created.
     """
     if len(arguments) != 1 or arguments[0].startswith("-"):
         is_help = arguments[:1] in (["--help"], ["-h"])
