@@ -413,8 +413,9 @@ def _source(number: int) -> str:
 
 
 async def _objects(content: bytes) -> AsyncIterator[Any]:
-    """Yields the JSON values that follow each other in a body. If the rest of the body is not JSON, yields a
-    RequestRefused as the last element instead of raising it.
+    """Yields the JSON values that follow each other in a body, and {} for a null.
+
+    If the rest of the body is not JSON, yields a RequestRefused as the last element instead of raising it.
     """
     decoder = json.JSONDecoder()
     try:
