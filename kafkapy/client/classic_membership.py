@@ -338,7 +338,8 @@ class ClassicMembership(GroupMembership):
     def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
         """Sends LeaveGroup unless the member is static; `on_done` is called in either case.
 
-        The partitions of a static member stay assigned for session.timeout.ms.
+        The partitions of a static member stay assigned for session.timeout.ms. Sends nothing, either, if the member has
+        no member id yet or its coordinator is not known.
         """
         identity = self.identity
         now = self._network.clock.monotonic_ms()

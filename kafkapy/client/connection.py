@@ -438,7 +438,8 @@ class Connection:
     def _receive(self, frame: bytes) -> None:
         """Decodes the response to the oldest request and calls its callback.
 
-        Raises ValueError if the response has the correlation id of another request.
+        Raises ValueError if there is no such request or the response has the correlation id of another one, and
+        ProtocolViolation if the response cannot be decoded.
         """
         if not self._in_flight:
             raise ValueError("a response without a request")

@@ -100,7 +100,8 @@ class OffsetCommits:
     def commit_async(self, offsets: Offsets, on_done: Callable[[Exception | None], object]) -> None:
         """Sends a commit without blocking, and does not retry it; a later `call_back` calls `on_done(error)`.
 
-        `error` is None after a success. Without offsets no request is sent, which counts as a success.
+        `error` is None after a success. Without offsets no request is sent, which counts as a success. While the
+        group's coordinator is not known, none is sent either, and `error` is COORDINATOR_NOT_AVAILABLE.
         """
         self.require_group()
 

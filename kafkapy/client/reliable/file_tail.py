@@ -109,7 +109,8 @@ class FileTail(Closing):
         """Writes lines until `stop` is called; waits for brokers that cannot be reached.
 
         `counts` has the numbers of lines written and of aborted transactions, and the numbers that `FollowedFile`
-        counts, such as that of rotated files. Raises NameTaken if another program on the host has taken over the name.
+        counts, such as that of rotated files. Raises NameTaken if another program on the host has taken over the name,
+        and errors that a repetition cannot remove, such as AuthenticationError.
         """
         while not self._is_stopping:
             try:

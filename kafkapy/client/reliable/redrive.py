@@ -65,7 +65,8 @@ class Redrive:
 
         moved: records sent to their topics. other: records that the conditions leave out. moved_before: records of
         earlier passes that were read again. no_origin: records without a topic to go to. no_topic: records whose topic
-        does not exist. full: records left for a later pass because the committed metadata is full.
+        does not exist. full: records left for a later pass because the committed metadata is full. chosen: records to
+        move that were found, the same number as `moved` after a pass without an error.
 
         Raises ConfigError if the topic does not exist or is its own target.
         """
@@ -95,8 +96,8 @@ class Redrive:
         """Yields the records to move, each with the topic and partition to move to, and adds their offsets to the moved
         ones.
 
-        Counts the records that are not moved by the reason: "moved_before", "other" (the conditions leave them out),
-        "no_origin", "no_topic" or "full".
+        Ends after as many records as the constructor's `most`. Counts the records that are not moved by the reason:
+        "moved_before", "other" (the conditions leave them out), "no_origin", "no_topic" or "full".
         """
         ends: dict[TopicPartition, int] = {}
         for record in scan(self._properties, {each: moved.first for each, moved in self._moved.items()}):
