@@ -86,9 +86,10 @@ class Operation:
     ) -> Any:
         """Executes the rules of a phase one after another, and returns the resulting message.
 
-        `inline_tags` are the tags of the fields by full name; `field_transformer(context, transform, message)` applies
-        a transform to the fields of a message. Only rules for fields need them. Raises SerializationError if a rule
-        fails and its action is ERROR, and RuleError if a rule names an unknown action.
+        The order is that of the rule set; the modes READ and DOWNGRADE reverse it. `inline_tags` are the tags of the
+        fields by full name; `field_transformer(context, transform, message)` applies a transform to the fields of a
+        message. Only rules for fields need them. Raises SerializationError if a rule fails and its action is ERROR, and
+        RuleError if a rule names an unknown action.
         """
         governing = self._source if self.mode == RuleMode.DOWNGRADE else self._target
         rule_set = None if governing is None else governing.rule_set

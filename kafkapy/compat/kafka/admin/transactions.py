@@ -134,7 +134,7 @@ class TransactionOperations(AdminRequests):
         return found
 
     def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, TransactionDescription]:
-        """Returns transactions by their ids. Raises the error of the first that is not known."""
+        """Returns transactions by their ids. Raises the first error of one of them, such as that it is not known."""
         found = {}
         for coordinator, ids in self._coordinators(list(transactional_ids), TRANSACTION).items():
             request = DescribeTransactionsRequest(transactional_ids=ids)
@@ -193,7 +193,7 @@ class TransactionOperations(AdminRequests):
     def find_hanging_transactions(
         self, broker_ids: Iterable[int] | None = None, max_transaction_timeout_ms: int = 900000
     ) -> list[dict[str, Any]]:
-        """Returns the transactions that have been open for more than `max_transaction_timeout_ms` and five minutes.
+        """Returns the transactions that have been open for `max_transaction_timeout_ms` plus five minutes, or longer.
 
         They are dictionaries with the transaction's ids, state and times. Only transactions whose coordinator is one of
         the brokers `broker_ids` (None: all brokers) are returned.
