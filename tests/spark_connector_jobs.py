@@ -18,7 +18,10 @@ from tests.spark_session import start_session
 
 
 def batch(spark: Any, form: str, bootstrap: str, topic: str, target: str) -> dict[str, Any]:
-    """Computes a digest of a topic's rows, writes them to another topic, and counts their words."""
+    """Reads a topic, and writes to another topic how many records have each value.
+
+    Returns the schema and the number of the rows that were read, a digest of them, and the records that were written.
+    """
     source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "includeHeaders": "true"}
     frame = spark.read.format(form).options(**source).load()
     rows = sorted(str(row) for row in frame.selectExpr("*", "CAST(value AS STRING) AS text").collect())

@@ -68,7 +68,7 @@ class TlsHarness(ReactorHarness):
 
     @contextmanager
     def s_client(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Runs `openssl s_client` with these options, connected to the reactor."""
+        """Runs `openssl s_client` with these options, connected to the reactor, until the context's end."""
         with socket.create_server(("127.0.0.1", 0)) as listening:
             port = listening.getsockname()[1]
             command = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", *options]

@@ -181,9 +181,10 @@ class TwinBrokers:
         return {number: answer for number, (answer,) in answers.items()}
 
     def pipeline(self, requests: dict[int, list[TwinRequest]]) -> dict[int, list[bytes]]:
-        """Sends requests on each connection without waiting for answers, and returns the answers.
+        """Sends the same requests to both brokers, and returns the answers, which must be the same.
 
-        In a request, a topic's name stands for its id, and the connection's number for the id of its fetch session. The
+        `requests` has the requests of each connection by its number; none waits for the answer to an earlier one. In a
+        request, a topic's name stands for its id, and the connection's number for the id of its fetch session. The
         answers have the connection's number too.
         """
         answers = []
