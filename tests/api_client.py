@@ -40,7 +40,8 @@ CONFIG = {
 class ApiServer:
     """Owns a running reactor with a dispatcher on it; `services` may be filled before the first request.
 
-    `make_forwarding(post)` returns the forwarding to the active controller, `controller` is that of this node.
+    `controller` is this node's controller. `make_forwarding(post)` returns the object that forwards requests to the
+    active controller; `post` runs a function on the reactor's thread.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ class _Worker(ServerProcess):
             time.sleep(0.1)
 
     def is_running_all(self, *connectors: str) -> bool:
-        """Returns whether each connector and its task are RUNNING; starts those that have failed again."""
+        """Returns whether each connector and its task are RUNNING; restarts those that have failed."""
         try:
             for name in connectors:
                 found = self.request("GET", f"/connectors/{name}/status")

@@ -93,7 +93,7 @@ class ConsumerGroupClient:
             time.sleep(0.1)
 
     def ask_about(self, topic: str) -> None:
-        """Changes to another topic, which exists already."""
+        """Makes the later requests name another topic, which exists already."""
         request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
         (found,) = self.ask(ApiKey.METADATA, 12, request).topics
         self.topic, self.topic_id = topic, found.topic_id
@@ -124,7 +124,10 @@ class ConsumerGroupClient:
     # -- the consumer protocol
 
     def heartbeat(self, label: str, group: str = "g", member: str = "m1", version: int = 1, **fields: Any) -> Any:
-        """Sends a heartbeat. `owned` are the partitions of the topic that the member reports as its own."""
+        """Sends a heartbeat, and adds a line with `label` and the response to `said`; returns the response.
+
+        `owned` are the partitions of the topic that the member reports as its own; `fields` are further fields.
+        """
         owned = fields.pop("owned", None)
         if owned is not None:
             entries = [Request.TopicPartitions(topic_id=self.topic_id, partitions=owned)] if owned else []
@@ -277,7 +280,7 @@ class ConsumerGroupClient:
     # -- offsets and administration
 
     def begin_transaction(self, group: str) -> None:
-        """Begins a transaction that the offsets of the group belong to."""
+        """Begins a transaction, and adds the offsets of the group to it."""
         find = FindCoordinatorRequest(key=f"{self.topic}-transactional", key_type=1)
         self._until_no_error(ApiKey.FIND_COORDINATOR, 3, find)
         init = InitProducerIdRequest(transactional_id=f"{self.topic}-transactional", transaction_timeout_ms=60000)
@@ -292,7 +295,7 @@ class ConsumerGroupClient:
         self._until_no_error(ApiKey.ADD_OFFSETS_TO_TXN, 3, add)
 
     def commit_transaction(self) -> None:
-        """Commits the transaction; returns when its offsets count."""
+        """Commits the transaction; returns when the group's offsets are those that it has committed."""
         producer_id, producer_epoch = self._producer
         end = EndTxnRequest(
             transactional_id=f"{self.topic}-transactional",

@@ -142,7 +142,7 @@ class ShareClient:
         assert answer.topics[0].partitions[0].error_code == 0, answer
 
     def alter_offset(self, title: str, offset: int) -> None:
-        """Sets the start offset of the partition."""
+        """Sets the group's start offset of the partition, and adds a line with `title` and the errors to `said`."""
         kind = AlterShareGroupOffsetsRequest
         partition = kind.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=offset)
         topic = kind.AlterShareGroupOffsetsRequestTopic(topic_name=self.topic, partitions=[partition])
@@ -182,7 +182,12 @@ class ShareClient:
         self, title: str, member: str = "m1", *acks: Ack, epoch: int | None = None, wait_ms: int = 5000,
         max_records: int = 500, exact: bool = False, is_renewal: bool = False,
     ) -> Any:  # fmt: skip
-        """Fetches, and waits for the first records."""
+        """Sends ShareFetch with the acknowledgements `acks`, and returns the response.
+
+        A line with `title` and the response is added to `said`. The broker waits up to `wait_ms` for records. With
+        `exact` it acquires `max_records` at most. `is_renewal` says that the acknowledgements renew locks; nothing is
+        fetched then.
+        """
         used = self._epoch(member, epoch)
         kind = ShareFetchRequest
         partition = kind.FetchPartition(partition_index=0, acknowledgement_batches=_batches(kind, acks))

@@ -42,7 +42,10 @@ def batch(spark: Any, form: str, bootstrap: str, topic: str, target: str) -> dic
 
 
 def stream(spark: Any, form: str, bootstrap: str, topic: str, target: str) -> dict[str, Any]:
-    """Copies the available records of a topic to another one as a stream; through kafkapy in transactions."""
+    """Copies the available records of a topic to another topic by a streaming query; returns the copies' digest.
+
+    The format "kafkapy" writes them in transactions.
+    """
     with tempfile.TemporaryDirectory() as checkpoint:
         source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
         frame = spark.readStream.format(form).options(**source).load().select("key", "value")

@@ -84,7 +84,7 @@ class CleanerHarness(LogHarness):
         )
 
     def clean(self):
-        """Runs a pass if one is due; returns whether it was."""
+        """Runs a pass of the cleaner if one is due; returns whether one was due."""
         self.log_.high_watermark = self.log_.log_end_offset
         return self.worker.clean_filthiest()
 

@@ -12,7 +12,7 @@ from kafkapy.metadata.image import MetadataCache, MetadataImage
 
 
 class MemoryController:
-    """Runs each operation at once on the newest image. `held`: operations wait until `release`."""
+    """Runs each operation at once on the newest image. If `held` is a list, operations wait in it until `release`."""
 
     def __init__(self, cache: MetadataCache, *, is_active: bool = True) -> None:
         self.cache = cache

@@ -67,7 +67,10 @@ class LedPartitions:
         )
 
     def change(self, topic_partition, leads: bool, isr: tuple[int, ...] = FOLLOWERS, raises_epoch: bool = True) -> None:
-        """Applies metadata with the next partition epoch."""
+        """Applies metadata with the next partition epoch. This broker becomes the leader or, without `leads`, a follower.
+
+        `isr` are the followers in the ISR of a leader. With `raises_epoch` the leader epoch is the next one, too.
+        """
         partition = self.manager.partitions[topic_partition]
         image = PartitionImage(
             (self.node_id, *FOLLOWERS), (bytes(16),) * 3, (self.node_id, *isr) if leads else FOLLOWERS,

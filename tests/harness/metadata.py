@@ -42,7 +42,7 @@ def commit(image: MetadataImage, result: ControllerResult[Any]) -> MetadataImage
 
 
 def bootstrapped(metadata_version: int = 30, *, elr: bool = True) -> MetadataImage:
-    """Returns the image after a first start, without brokers."""
+    """Returns the image after the first start of a cluster, without brokers; `elr` is False to leave ELR disabled."""
     levels = dict(BOOTSTRAP_FEATURES) | {"metadata.version": metadata_version}
     if not elr:
         del levels["eligible.leader.replicas.version"]
@@ -61,7 +61,7 @@ def directory_of(broker_id: int) -> bytes:
 def registration(
     broker_id: int = 1, directories: tuple[bytes, ...] = (), *, incarnation: int | None = None, rack: str | None = None
 ) -> BrokerRegistration:
-    """Returns the registration of a new incarnation, or of the numbered one."""
+    """Returns a broker's registration; its incarnation has the number `incarnation`, by default a new one."""
     number = next(_INCARNATIONS) if incarnation is None else incarnation
     return BrokerRegistration(
         broker_id=broker_id,
@@ -91,7 +91,7 @@ def broker_config(**properties: str) -> BrokerConfig:
 
 
 def rules(config: BrokerConfig | None = None) -> PlacementRules:
-    """Returns rules of placement without randomness: the first broker first, ids counted up."""
+    """Returns rules of placement without randomness: they begin at the first broker, and count the topic ids up."""
     return PlacementRules(
         config or broker_config(),
         random_below=lambda bound: 0,
@@ -147,7 +147,10 @@ class QuorumHarness:
         return self.quorum.open()
 
     def start(self, clean_broker_epoch: int | None = None) -> ControllerLoop:
-        """Opens the quorum, leads, registers and unfences; `clean_broker_epoch` defaults to that of the last stop."""
+        """Opens the quorum, becomes its leader, and registers and unfences the broker.
+
+        `clean_broker_epoch` is the broker epoch of the last clean stop; None means that of the last `stop`.
+        """
         image = self.open()
         self.loop = ControllerLoop(self.quorum, MetadataCache(), self.clock, self.faults.append)
         self.loop.start(image)

@@ -168,7 +168,7 @@ class QuorumNode:
 
 
 class QuorumNodes:
-    """The nodes of one static quorum. Context manager: kills what still runs."""
+    """The nodes of one static quorum; a context manager that kills the nodes that still run at its end."""
 
     def __init__(
         self,

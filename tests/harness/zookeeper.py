@@ -67,7 +67,7 @@ def read_stat(reader: JuteReader) -> Stat:
 
 
 class ZooKeeperHarness:
-    """One broker's runtime of the tree. `restart` loads the tree again from the log."""
+    """The part of one broker that serves the ZooKeeper tree. `restart` loads the tree again from the log."""
 
     def __init__(self, settings: ZooKeeperSettings = SETTINGS) -> None:
         self.settings = settings
@@ -273,7 +273,7 @@ class SocketClient(ProtocolClient):
         self.frames.append(receive_frame(self._socket))
 
     def disconnect(self) -> None:
-        """Closes the connection without the session."""
+        """Closes the connection, but not the session."""
         self._socket.close()
 
 
