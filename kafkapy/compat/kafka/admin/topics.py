@@ -130,8 +130,8 @@ class TopicOperations(AdminRequests):
     ) -> dict[str, Any]:
         """Deletes topics, given by name or id, and returns the fields of the response.
 
-        The results of the topics are in the field `topics`. If `raise_errors`, raises the first error. A broker before
-        version 6 of the request is sent the names only: topics that are given by id are not deleted there.
+        The results of the topics are in the field `topics`. If `raise_errors`, raises the first error. A broker that
+        does not know version 6 of the request is sent the names only: topics given by id are not deleted there.
         """
         given = list(topics)
         names = [each for each in given if isinstance(each, str)]
