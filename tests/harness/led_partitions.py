@@ -67,7 +67,7 @@ class LedPartitions:
         )
 
     def change(self, topic_partition, leads: bool, isr: tuple[int, ...] = FOLLOWERS, raises_epoch: bool = True) -> None:
-        """Applies metadata with the next partition epoch. This broker becomes the leader or, without `leads`, a follower.
+        """Applies metadata with the next partition epoch, in which this broker is the leader or a follower.
 
         `isr` are the followers in the ISR of a leader. With `raises_epoch` the leader epoch is the next one, too.
         """
