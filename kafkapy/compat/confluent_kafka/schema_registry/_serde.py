@@ -156,8 +156,8 @@ class BaseSerde:
     def configure_validation_rules(self, conf: dict[str, Any]) -> None:
         """Removes the keys of validation rules from `conf` and applies their values.
 
-        The keys are `validation.rules.execution` and `validation.rules.fail.fast`. Raises ValueError for an invalid
-        value.
+        The keys are `validation.rules.execution`, `validation.rules.fail.fast` and `validation.rules.executor`. Raises
+        ValueError for an invalid value.
         """
         chosen = conf.pop("validation.rules.execution", ValidationRulesExecution.DISABLED)
         try:
