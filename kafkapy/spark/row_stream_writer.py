@@ -21,9 +21,11 @@ class RowStreamWriter(Shipped, DataSourceStreamWriter):
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
         self._sink = StreamSink(options, columns)
+        self._headers_index = columns.headers_index
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        return self._sink.write(RowColumns(rows) for rows in iter(lambda: list(islice(iterator, ROWS_AT_ONCE)), []))
+        collected = iter(lambda: list(islice(iterator, ROWS_AT_ONCE)), [])
+        return self._sink.write(RowColumns(rows, self._headers_index) for rows in collected)
 
     def commit(self, messages: list[Any], batchId: int) -> None:  # noqa: N803  Spark's name
         self._sink.commit(messages, batchId)
@@ -33,21 +35,19 @@ class RowStreamWriter(Shipped, DataSourceStreamWriter):
 
 
 class RowColumns:
-    """Collected rows, with the methods of a pyarrow.RecordBatch that return columns as lists."""
+    """Collected rows, with the members of a pyarrow.RecordBatch that the sink uses.
 
-    def __init__(self, rows: list[Any]) -> None:
+    `headers_index` is the index of the column with headers, None if the rows have none.
+    """
+
+    def __init__(self, rows: list[Any], headers_index: int | None) -> None:
         self._rows = rows
         self.num_rows = len(rows)
+        self._headers_index = headers_index
 
-    def column(self, index: int) -> RowColumn:
-        return RowColumn([row[index] for row in self._rows])
+    def column(self, index: int) -> Any:
+        """Returns a column as a pyarrow.Array, whose type is that of the values if it is not the column of headers."""
+        import pyarrow as arrow  # the driver does not need it
 
-
-class RowColumn:
-    """One column of `RowColumns`, with the method of a pyarrow.Array that returns its values."""
-
-    def __init__(self, values: list[Any]) -> None:
-        self._values = values
-
-    def to_pylist(self) -> list[Any]:
-        return self._values
+        headers = arrow.list_(arrow.struct([("key", arrow.string()), ("value", arrow.binary())]))
+        return arrow.array([row[index] for row in self._rows], headers if index == self._headers_index else None)

@@ -16,10 +16,11 @@ from typing import Any
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
+from kafkapy.client.arrow_delivery import ArrowDelivery
 from kafkapy.client.prepared_transaction import PreparedTransaction
 from kafkapy.client.producer import Producer
 from kafkapy.spark.options import TRANSACTIONAL_ID, WriteOptions
-from kafkapy.spark.sink_columns import SinkColumns, SinkRecords, sink_records
+from kafkapy.spark.sink_columns import SinkColumns, rows_by_topic
 
 # The local property of Spark's tasks that holds the id of the streaming query, which the checkpoint stores.
 QUERY_ID = "sql.streaming.queryId"
@@ -46,7 +47,7 @@ class TaskWritten(WriterCommitMessage):
 def write_task(options: WriteOptions, columns: SinkColumns, batches: Iterable[Any]) -> TaskWritten:
     """Writes the rows of pyarrow.RecordBatches to their topics.
 
-    Raises the error of a record that could not be written, an ApiError or RequestTimedOut.
+    Raises UndeliveredRows, or another ApiError, if a row could not be written.
     """
     transactional_id = options.properties.get(TRANSACTIONAL_ID)
     properties = {"client.id": "kafkapy-spark-sink", **options.properties}
@@ -81,38 +82,21 @@ def task_transactional_id(transactional_id: str) -> str:
 
 
 def _send_all(producer: Producer, columns: SinkColumns, batches: Iterable[Any]) -> int:
+    """Sends all rows and waits until they are delivered; returns their number."""
     count = 0
-    open_batches: dict[Any, None] = {}
+    pending: list[ArrowDelivery] = []
     for batch in batches:
-        for records in sink_records(columns, batch):
-            futures = _send(producer, records)
-            count += len(futures)
-            open_batches.update(dict.fromkeys(future.batch for future in futures))
-        _check(open_batches)
+        for topic, rows in rows_by_topic(columns, batch):
+            pending.append(producer.send_arrow(topic, rows))
+            count += pending[-1].row_count
+        pending = [each for each in pending if _is_pending(each)]
     producer.flush()
-    _check(open_batches)
+    for each in pending:
+        each.result()
     return count
 
 
-def _check(open_batches: dict[Any, None]) -> None:
-    """Removes the finished batches from `open_batches`; raises the error of a batch that has failed."""
-    for batch in [each for each in open_batches if each.is_done]:
-        del open_batches[batch]
-        if batch.error is not None:
-            raise batch.error
-
-
-def _send(producer: Producer, records: SinkRecords) -> list[Any]:
-    if records.headers is None:
-        return producer.send_many(records.topic, records.values, records.keys, partition=records.partition)
-    keys = records.keys or [None] * len(records.values)
-    return [
-        producer.send(
-            records.topic,
-            value,
-            key,
-            partition=records.partition,
-            headers=[(each["key"], each["value"]) for each in headers or ()],
-        )
-        for value, key, headers in zip(records.values, keys, records.headers, strict=True)
-    ]
+def _is_pending(delivery: ArrowDelivery) -> bool:
+    """Returns whether the outcome of rows is not known yet; raises UndeliveredRows if rows have failed."""
+    delivery.raise_failure()
+    return not delivery.done()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from kafkapy.errors import ConfigError
@@ -36,20 +36,6 @@ class SinkColumns(NamedTuple):
     headers_index: int | None
 
 
-class SinkRecords(NamedTuple):
-    """Records of one topic and partition, in columns.
-
-    `keys` and `headers` are None if the rows lack the column. If `partition` is None, the producer's partitioner
-    chooses the partition of each record, by its key.
-    """
-
-    topic: str
-    partition: int | None
-    values: Sequence[Any]
-    keys: Sequence[Any] | None
-    headers: Sequence[Any] | None
-
-
 def sink_columns(schema: Any, options: WriteOptions) -> SinkColumns:
     """Finds the columns in a DataFrame's schema. Raises ConfigError for a schema that cannot be written."""
     indexes: dict[str, int] = {}
@@ -77,46 +63,36 @@ def sink_columns(schema: Any, options: WriteOptions) -> SinkColumns:
     )
 
 
-def sink_records(columns: SinkColumns, batch: Any) -> Iterator[SinkRecords]:
-    """Divides a pyarrow.RecordBatch into runs of equal topic and partition.
+def rows_by_topic(columns: SinkColumns, batch: Any) -> Iterator[tuple[str, Any]]:
+    """Yields each topic of a pyarrow.RecordBatch with its rows, in their order, as `Producer.send_arrow` accepts them.
 
     Raises ValueError for a row without a topic.
     """
-    count = batch.num_rows
-    values = batch.column(columns.value_index).to_pylist()
-    keys = _column(batch, columns.key_index)
-    headers = _column(batch, columns.headers_index)
-    topics = _column(batch, columns.topic_index) if columns.topic is None else None
-    partitions = _column(batch, columns.partition_index)
+    import pyarrow as arrow  # the driver does not need it
+    from pyarrow import compute
+
+    indexes = {
+        "key": columns.key_index,
+        "value": columns.value_index,
+        "partition": columns.partition_index,
+        "headers": columns.headers_index,
+    }
+    rows = arrow.RecordBatch.from_pydict(
+        {name: batch.column(index) for name, index in indexes.items() if index is not None}
+    )
+    if not rows.num_rows:
+        return
+    if columns.topic is not None:
+        yield columns.topic, rows
+        return
+    topics = batch.column(columns.topic_index)
+    if topics.null_count:
+        raise ValueError("null topic present in the data. Use the topic option for setting a topic.")
+    encoded = topics.dictionary_encode()
+    counts = encoded.indices.value_counts().field("counts")  # in the order of the codes, because that of their rows
+    if len(counts) > 1:
+        rows = rows.take(compute.sort_indices(encoded.indices))
     start = 0
-    for end in _run_ends(topics, partitions, count):
-        topic = columns.topic if topics is None else topics[start]
-        if topic is None:
-            raise ValueError("null topic present in the data. Use the topic option for setting a topic.")
-        yield SinkRecords(
-            topic,
-            None if partitions is None else partitions[start],
-            values[start:end],
-            None if keys is None else keys[start:end],
-            None if headers is None else headers[start:end],
-        )
-        start = end
-
-
-def _column(batch: Any, index: int | None) -> Sequence[Any] | None:
-    values: Sequence[Any] | None = None if index is None else batch.column(index).to_pylist()
-    return values
-
-
-def _run_ends(topics: Sequence[Any] | None, partitions: Sequence[Any] | None, count: int) -> Iterator[int]:
-    """Yields the end of each run of rows that have the same topic and partition: the number of the row after it.
-
-    `count` is the number of rows. None for a column means that it is the same in all rows.
-    """
-    if topics is not None or partitions is not None:
-        for row in range(1, count):
-            changes = topics is not None and topics[row] != topics[row - 1]
-            if changes or (partitions is not None and partitions[row] != partitions[row - 1]):
-                yield row
-    if count:
-        yield count
+    for topic, count in zip(encoded.dictionary.to_pylist(), counts.to_pylist(), strict=True):
+        yield topic, rows.slice(start, count)
+        start += count

@@ -19,26 +19,31 @@ SERVER = {"kafka.bootstrap.servers": "h:1", "topic": "t"}
 PREPARED = PreparedTransaction("id-3", 7, 1)
 
 
-class Batch:
-    """A batch of records on its way to the broker."""
+class Delivery:
+    """The outcome of a table: it fails with `error` as soon as it is done."""
 
     def __init__(self, error=None, is_done=True):
         self.error = error
         self.is_done = is_done
+        self.row_count = 0
 
+    def done(self):
+        return self.is_done
 
-class Future:
-    """The delivery of one record."""
+    def raise_failure(self):
+        if self.is_done and self.error is not None:
+            raise self.error
 
-    def __init__(self, batch):
-        self.batch = batch
+    def result(self):
+        assert self.is_done
+        self.raise_failure()
 
 
 class RecordingProducer:
-    """A producer that records its calls. `results` are the batches of the calls of `send` or `send_many`."""
+    """A producer that records its calls. `results` are the outcomes of the calls of `send_arrow`."""
 
     made: list[RecordingProducer] = []
-    results: list[Batch] = []
+    results: list[Delivery] = []
     prepared = PREPARED
 
     def __init__(self, properties):
@@ -63,24 +68,17 @@ class RecordingProducer:
         self.calls.append(("prepare_transaction", timeout))
         return self.prepared
 
-    def _next(self):
-        batch = RecordingProducer.results.pop(0) if RecordingProducer.results else Batch()
-        self.open.append(batch)
-        return batch
-
-    def send_many(self, topic, values, keys, *, partition):
-        self.calls.append(("send_many", topic, values, keys, partition))
-        batch = self._next()
-        return [Future(batch) for _ in values]
-
-    def send(self, topic, value, key, *, partition, headers):
-        self.calls.append(("send", topic, value, key, partition, headers))
-        return Future(self._next())
+    def send_arrow(self, topic, rows):
+        self.calls.append(("send_arrow", topic, rows.to_pydict()))
+        delivery = RecordingProducer.results.pop(0) if RecordingProducer.results else Delivery()
+        delivery.row_count = rows.num_rows
+        self.open.append(delivery)
+        return delivery
 
     def flush(self):
         self.calls.append(("flush",))
-        for batch in self.open:
-            batch.is_done = True
+        for delivery in self.open:
+            delivery.is_done = True
 
 
 class Task:
@@ -124,37 +122,40 @@ def test_rows_are_sent_in_columns_and_counted(producers):
     (producer,) = producers
     assert producer.properties == {"client.id": "kafkapy-spark-sink", "bootstrap.servers": "h:1"}
     assert producer.calls == [
-        ("send_many", "t", [b"1", b"2"], [b"k", None], None),
-        ("send_many", "t", [b"3"], [b"k"], None),
+        ("send_arrow", "t", {"key": [b"k", None], "value": [b"1", b"2"]}),
+        ("send_arrow", "t", {"key": [b"k"], "value": [b"3"]}),
         ("flush",),
         ("close", None),
     ]
 
 
-def test_rows_with_headers_are_sent_one_by_one(producers):
+def test_rows_with_topics_headers_and_partitions_are_one_table_for_each_topic(producers):
     headers = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))
     rows = pyarrow.record_batch(
         [
-            pyarrow.array([b"1", b"2"]),
-            pyarrow.array([[{"key": "h", "value": b"x"}, {"key": "h", "value": None}], None], headers),
-            pyarrow.array([4, 4], pyarrow.int32()),
+            pyarrow.array([b"1", b"2", b"3"]),
+            pyarrow.array([[{"key": "h", "value": b"x"}, {"key": "h", "value": None}], None, []], headers),
+            pyarrow.array([4, None, 5], pyarrow.int32()),
+            pyarrow.array(["a", "b", "a"]),
         ],
-        "vhp",
+        "vhpt",
     )
-    assert write_task(write_options({**SERVER, "kafka.client.id": "mine"}), WITH_HEADERS, [rows]).records == 2
+    columns = WITH_HEADERS._replace(topic=None, topic_index=3)
+    assert write_task(write_options({**SERVER, "kafka.client.id": "mine"}), columns, [rows]).records == 3
     assert producers[0].properties["client.id"] == "mine"
+    pairs = [{"key": "h", "value": b"x"}, {"key": "h", "value": None}]
     assert producers[0].calls[:2] == [
-        ("send", "t", b"1", None, 4, [("h", b"x"), ("h", None)]),
-        ("send", "t", b"2", None, 4, []),
+        ("send_arrow", "a", {"value": [b"1", b"3"], "partition": [4, 5], "headers": [pairs, []]}),
+        ("send_arrow", "b", {"value": [b"2"], "partition": [None], "headers": [None]}),
     ]
 
 
 @pytest.mark.parametrize("is_done", [True, False])
 def test_the_error_of_a_record_is_raised_at_the_next_batch_or_at_the_end(producers, is_done):
-    RecordingProducer.results = [Batch(OSError("lost"), is_done)]
+    RecordingProducer.results = [Delivery(OSError("lost"), is_done)]
     with pytest.raises(OSError, match="lost"):
         write_task(write_options(SERVER), COLUMNS, [batch((b"k", b"1")), batch((b"k", b"2"))])
-    sent = [call for call in producers[0].calls if call[0] == "send_many"]
+    sent = [call for call in producers[0].calls if call[0] == "send_arrow"]
     assert len(sent) == (1 if is_done else 2) and producers[0].calls[-1] == ("close", OSError)
 
 
@@ -166,7 +167,7 @@ def test_a_task_with_a_transactional_id_prepares_a_transaction_of_its_own(produc
     assert producer.properties["transactional.id"] == "id-3"
     assert producer.properties["transaction.timeout.ms"] == "900000"
     names = [call[0] for call in producer.calls]
-    assert names == ["init_transactions", "begin_transaction", "send_many", "flush", "prepare_transaction", "close"]
+    assert names == ["init_transactions", "begin_transaction", "send_arrow", "flush", "prepare_transaction", "close"]
     assert {call[1] for call in producer.calls if call[0] in ("init_transactions", "prepare_transaction")} == {120.0}
     Task.current = None
     write_task(

@@ -1,15 +1,16 @@
-"""The columns of a DataFrame that are written, and the runs of rows that go to one partition."""
+"""The columns of a DataFrame that are written, and the rows of each topic."""
 
 from __future__ import annotations
 
 import pyarrow
 import pytest
+from pyspark.sql import Row
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from kafkapy.errors import ConfigError
 from kafkapy.spark.options import write_options
 from kafkapy.spark.row_stream_writer import RowColumns
-from kafkapy.spark.sink_columns import SinkColumns, SinkRecords, sink_columns, sink_records
+from kafkapy.spark.sink_columns import SinkColumns, rows_by_topic, sink_columns
 
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 SERVER = {"kafka.bootstrap.servers": "h:1"}
@@ -48,55 +49,70 @@ def test_a_schema_that_cannot_be_written_is_refused(types, message):
 
 
 ROWS = {
-    "topic": ["a", "a", "b", "b", "b"],
-    "partition": [0, 0, 0, 1, 1],
+    "topic": ["a", "b", "a", "b", "b"],
+    "partition": [0, 0, None, 1, 1],
     "key": [b"1", None, b"3", b"4", b"5"],
     "value": [b"v", b"w", None, b"y", b"z"],
     "headers": [None, [], None, None, [{"key": "h", "value": b"x"}]],
 }
 
 
-def runs(option, *names):
+def rows(option, *names):
     types = {"partition": IntegerType, "headers": HEADERS}
     found = columns({name: types.get(name, StringType) for name in names}, option)
-    return list(sink_records(found, pyarrow.record_batch([pyarrow.array(ROWS[name]) for name in names], list(names))))
+    batch = pyarrow.record_batch([pyarrow.array(ROWS[name]) for name in names], list(names))
+    return [(topic, each.to_pydict()) for topic, each in rows_by_topic(found, batch)]
 
 
-def test_rows_are_divided_where_topic_or_partition_changes():
-    found = runs(None, "topic", "partition", "key", "value", "headers")
-    assert found == [
-        SinkRecords("a", 0, [b"v", b"w"], [b"1", None], [None, []]),
-        SinkRecords("b", 0, [None], [b"3"], [None]),
-        SinkRecords("b", 1, [b"y", b"z"], [b"4", b"5"], [None, [{"key": "h", "value": b"x"}]]),
+def test_rows_are_divided_by_their_topics_and_keep_their_order():
+    assert rows(None, "topic", "partition", "key", "value", "headers") == [
+        ("a", {"key": [b"1", b"3"], "value": [b"v", None], "partition": [0, None], "headers": [None, None]}),
+        (
+            "b",
+            {
+                "key": [None, b"4", b"5"],
+                "value": [b"w", b"y", b"z"],
+                "partition": [0, 1, 1],
+                "headers": [[], None, [{"key": "h", "value": b"x"}]],
+            },
+        ),
     ]
-    assert [(each.topic, each.partition, len(each.values)) for each in runs(None, "topic", "value")] == [
-        ("a", None, 2),
-        ("b", None, 3),
-    ]
+
+
+def test_many_topics_in_turns_keep_their_order():
+    topics = [f"t{number % 7}" for number in range(1000)]
+    batch = pyarrow.record_batch({"topic": topics, "value": [str(number) for number in range(1000)]})
+    found = dict(rows_by_topic(SinkColumns(None, 0, None, 1, None, None), batch))
+    assert list(found) == topics[:7]
+    for first, each in enumerate(found.values()):
+        assert each.to_pydict() == {"value": [str(number) for number in range(first, 1000, 7)]}
 
 
 def test_the_option_takes_precedence_over_the_column():
-    assert [(each.topic, each.partition, len(each.values)) for each in runs("t", "topic", "partition", "value")] == [
-        ("t", 0, 3),
-        ("t", 1, 2),
-    ]
-    assert runs("t", "value") == [SinkRecords("t", None, ROWS["value"], None, None)]
+    whole = {"value": ROWS["value"], "partition": ROWS["partition"]}
+    assert rows("t", "topic", "partition", "value") == [("t", whole)]
+    assert rows("t", "value") == [("t", {"value": ROWS["value"]})]
 
 
-def test_a_row_without_a_topic_is_an_error():
-    rows = sink_records(SinkColumns(None, 0, None, 1, None, None), RowColumns([("a", "v"), (None, "w")]))
-    assert next(rows).topic == "a"
+@pytest.mark.parametrize("topics", [["a", None], [None, None]])
+def test_a_row_without_a_topic_is_an_error(topics):
+    batch = RowColumns([(topic, "v") for topic in topics], None)
     with pytest.raises(ValueError, match="null topic present in the data"):
-        next(rows)
+        list(rows_by_topic(SinkColumns(None, 0, None, 1, None, None), batch))
 
 
 def test_an_empty_batch_has_no_records():
-    assert list(sink_records(SinkColumns("t", None, None, 0, None, None), RowColumns([]))) == []
+    for option, topic_index in (("t", None), (None, 0)):
+        batch = pyarrow.record_batch({"topic": pyarrow.array([], pyarrow.string()), "value": pyarrow.nulls(0)})
+        assert list(rows_by_topic(SinkColumns(option, topic_index, None, 1, None, None), batch)) == []
 
 
 def test_rows_one_by_one_are_columns_too():
-    rows = RowColumns([("k", "v"), ("l", "w")])
-    assert rows.num_rows == 2 and rows.column(1).to_pylist() == ["v", "w"]
-    assert list(sink_records(SinkColumns("t", None, 0, 1, None, None), rows)) == [
-        SinkRecords("t", None, ["v", "w"], ["k", "l"], None)
-    ]
+    headers = [Row(key="h", value=bytearray(b"x")), Row(key="i", value=None)]
+    batch = RowColumns([("k", bytearray(b"v"), headers, 5), (None, None, None, None)], 2)
+    ((topic, found),) = rows_by_topic(SinkColumns("t", None, 0, 1, 3, 2), batch)
+    pairs = [{"key": "h", "value": b"x"}, {"key": "i", "value": None}]
+    assert (topic, found.to_pydict()) == (
+        "t",
+        {"key": ["k", None], "value": [b"v", None], "partition": [5, None], "headers": [pairs, None]},
+    )
