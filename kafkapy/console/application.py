@@ -23,9 +23,11 @@ from kafkapy.client.errors import AuthenticationError
 from kafkapy.console import changing
 from kafkapy.console.cluster_view import ClusterView
 from kafkapy.console.figures import segment
+from kafkapy.console.history import History
 from kafkapy.console.pages import PAGES
 from kafkapy.console.problem import Problem, problem_of
 from kafkapy.console.rendering import STATIC, render
+from kafkapy.console.sampler import Sampler
 from kafkapy.console.schema_decoder import SchemaDecoder
 from kafkapy.console.settings import OAUTH_MECHANISM, Login, Settings
 from kafkapy.console.visit import Page, Visit
@@ -35,6 +37,7 @@ from kafkapy.http.sessions import Session, Sessions
 log = logging.getLogger("kafkapy.console")
 
 MOST_READERS = 12
+SAMPLER_STOP_S = 2.0
 LOGGED_NAME = 200
 _NO_STORE = {"cache-control": "no-store"}
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -49,6 +52,9 @@ class Console:
         self._schemas = {name: SchemaDecoder(url) for name, url in settings.registries.items()}
         self._views = {name: self._new_view(name, properties) for name, properties in settings.clusters.items()}
         self._views_lock = Lock()
+        self._samplers = [
+            self._new_sampler(each) for each in self._views.values() if settings.login is not Login.CLUSTER
+        ]
         self._limiter: anyio.CapacityLimiter | None = None
         routes = [
             Route("/", self._first_page),
@@ -64,10 +70,22 @@ class Console:
         self.application: Application = Guard(starlette, hosts=settings.hosts)
 
     def close(self) -> None:
-        """Ends all sessions and closes the connections to the clusters."""
+        """Ends all sessions and the sampling of the clusters, and closes the connections to the clusters."""
         self.sessions.end_all()
+        for sampler in self._samplers:
+            sampler.stop()
         for view in self._views.values():
             view.close()
+        for sampler in self._samplers:
+            sampler.join(SAMPLER_STOP_S)
+
+    def start_sampling(self) -> None:
+        """Starts a thread for each cluster that samples its figures for the history.
+
+        Nothing is sampled if users log in with the cluster's credentials, because each of them may see other topics.
+        """
+        for sampler in self._samplers:
+            sampler.start()
 
     # Pages
 
@@ -155,6 +173,10 @@ class Console:
         is_first = name == next(iter(self.settings.clusters))
         directory = self.settings.metadata_directory if is_first else None
         return ClusterView(name, properties, directory, self._schemas.get(name), self.settings.zookeepers.get(name, ""))
+
+    def _new_sampler(self, view: ClusterView) -> Sampler:
+        view.history = History()
+        return Sampler(view, view.history, self.settings.history_topic)
 
     # Logins
 

@@ -22,6 +22,7 @@ from kafkapy.client.admin import (
     TopicDescription,
 )
 from kafkapy.console.expiring import ExpiringCache
+from kafkapy.console.history import History
 from kafkapy.console.problem import Problem
 from kafkapy.console.schema_decoder import SchemaDecoder
 from kafkapy.errors import ApiError
@@ -86,7 +87,10 @@ class Ends(NamedTuple):
 
 
 class ClusterView:
-    """One cluster, read with the permissions of one user. Thread-safe; the first request opens the connections."""
+    """One cluster, read with the permissions of one user. Thread-safe; the first request opens the connections.
+
+    `history` has the figures of the cluster over time, or is None if they are not sampled for this user.
+    """
 
     def __init__(
         self,
@@ -105,6 +109,7 @@ class ClusterView:
         self.name = name
         self.schemas = schemas
         self.zookeeper = zookeeper
+        self.history: History | None = None
         self.metadata_directory = metadata_directory
         self.properties = {"default.api.timeout.ms": PAGE_TIMEOUT_MS, "client.id": "kafkapy-console", **properties}
         self._admin: Admin | None = None

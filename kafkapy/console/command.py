@@ -69,6 +69,7 @@ def run(arguments: Arguments) -> int:
         audit_topic=arguments["audit-topic"] if arguments["allow-changes"] else "",
         metadata_directory=arguments["metadata-directory"],
         registries=_registries(arguments, list(clusters)),
+        history_topic=arguments["history-topic"],
         zookeepers=_zookeepers(arguments, list(clusters)),
         is_secure=tls is not None,
         port=port,
@@ -89,6 +90,7 @@ def run(arguments: Arguments) -> int:
         limits=Limits(arguments["max-connections"]),
         on_ready=print_address,
     )
+    console.start_sampling()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
     if arguments["until-end-of-input"]:
@@ -290,6 +292,13 @@ TOOL = Tool(
             "The schema registry of the first cluster, or of the cluster NAME, to decode Avro, JSON Schema and "
             "Protobuf; may be repeated. Needs the extra `schemas`.",
             "URL|NAME=URL",
+        ),
+        Option(
+            "history-topic",
+            "The compacted topic, of each cluster, in which the history of a week is stored, so that it survives the "
+            "console; an empty name stores none.",
+            "TOPIC",
+            default="",
         ),
         Option(
             "zookeeper",

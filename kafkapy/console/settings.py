@@ -35,6 +35,7 @@ class Settings:
     metadata_directory: a log directory of this machine to read the first cluster's metadata log from.
     registries: the address of a schema registry for some of the clusters.
     zookeepers: the connect string of the ZooKeeper with the offsets of old consumers, for some of the clusters.
+    history_topic: the compacted topic of each cluster in which its history is stored; "" stores none.
     is_secure: whether the console is served with TLS, so that its cookie is never sent without it.
     port: the port on which the console listens.
     """
@@ -50,6 +51,7 @@ class Settings:
     metadata_directory: str | None = None
     registries: Mapping[str, str] = field(default_factory=dict)
     zookeepers: Mapping[str, str] = field(default_factory=dict)
+    history_topic: str = ""
     is_secure: bool = False
     port: int = 0
 

@@ -17,7 +17,9 @@ from kafkapy.console.group_lag import (
     total,
     verdicts,
 )
+from kafkapy.console.history import group_series
 from kafkapy.console.old_consumers import OldGroups, old_groups
+from kafkapy.console.pages.history import curves_of
 from kafkapy.console.problem import Problem
 from kafkapy.console.share_state import Deliveries, Place, deliveries_of
 from kafkapy.console.visit import Page, Visit, part_of
@@ -89,6 +91,7 @@ def show(visit: Visit) -> Page:
     described = _describe(visit, group)
     values["described"] = described
     values["members"] = described.members
+    values["curves"] = curves_of(visit, {group_series(group): ("Lag in the last hour", "records")})
     return Page("group", values | _lag_values(visit, group, described, with_times=visit.text("times") != "0"))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkapy.client.admin import GroupListing
+from kafkapy.console.history import FIGURES, LAG, RECORDS
+from kafkapy.console.pages.history import curves_of
 from kafkapy.console.visit import Page, Visit
 from kafkapy.errors import ApiError
 
@@ -45,6 +47,7 @@ def show(visit: Visit) -> Page:
             "tab": "overview",
             "description": cluster,
             "brokers": brokers,
+            "curves": curves_of(visit, {name: FIGURES[name] for name in (RECORDS, LAG)}),
             "lost": lost,
             "topics": topics,
             "partitions": len(partitions),

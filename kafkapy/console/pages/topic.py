@@ -7,7 +7,9 @@ from typing import Any
 
 from kafkapy.client.admin import ResourceType, TopicDescription
 from kafkapy.console.group_lag import lags_of
+from kafkapy.console.history import topic_series
 from kafkapy.console.old_consumers import old_groups
+from kafkapy.console.pages.history import curves_of
 from kafkapy.console.visit import Page, Visit
 from kafkapy.errors import ApiError
 from kafkapy.types import TopicPartition
@@ -49,6 +51,7 @@ def show_partitions(visit: Visit) -> Page:
     counts = [ends[key].length for key in keys]
     values |= {
         "rows": rows,
+        "curves": curves_of(visit, {topic_series(topic.name): ("Records in the last hour", "per second")}),
         "refusal": refusal,
         "records": None if None in counts else sum(each or 0 for each in counts),
         "bytes": sum(size for each in sizes.values() for _, _, size in each),
