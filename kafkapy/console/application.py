@@ -172,7 +172,9 @@ class Console:
     def _new_view(self, name: str, properties: Mapping[str, Any]) -> ClusterView:
         is_first = name == next(iter(self.settings.clusters))
         directory = self.settings.metadata_directory if is_first else None
-        return ClusterView(name, properties, directory, self._schemas.get(name), self.settings.zookeepers.get(name, ""))
+        zookeeper = self.settings.zookeepers.get(name, "")
+        schemas = self._schemas.get(name)
+        return ClusterView(name, properties, directory, schemas, zookeeper, self.settings.mask_rules)
 
     def _new_sampler(self, view: ClusterView) -> Sampler:
         view.history = History()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from kafkapy.client.admin import (
 )
 from kafkapy.console.expiring import ExpiringCache
 from kafkapy.console.history import History
+from kafkapy.console.masking import Mask, MaskRule, mask_of
 from kafkapy.console.problem import Problem
 from kafkapy.console.schema_decoder import SchemaDecoder
 from kafkapy.errors import ApiError
@@ -99,16 +100,18 @@ class ClusterView:
         metadata_directory: str | None = None,
         schemas: SchemaDecoder | None = None,
         zookeeper: str = "",
+        mask_rules: Sequence[MaskRule] = (),
     ) -> None:
         """Sets the properties of the clients, which contain `bootstrap.servers`; does not connect.
 
         `metadata_directory` is a log directory of this machine from which to read the metadata log, or None. `schemas`
         decodes keys and values with the schemas of the cluster's registry, or is None. `zookeeper` is the
-        connect string of the ZooKeeper with the offsets of old consumers, or "".
+        connect string of the ZooKeeper with the offsets of old consumers, or "". `mask_rules` say what no user sees.
         """
         self.name = name
         self.schemas = schemas
         self.zookeeper = zookeeper
+        self._mask_rules = mask_rules
         self.history: History | None = None
         self.metadata_directory = metadata_directory
         self.properties = {"default.api.timeout.ms": PAGE_TIMEOUT_MS, "client.id": "kafkapy-console", **properties}
@@ -245,6 +248,15 @@ class ClusterView:
             return sorted(found[resource].values())
 
         return self._cache.get(resource, FRESH_S, read)
+
+    def mask(self, topic: str) -> Mask:
+        """Returns the parts of a topic's records that no user of the console sees."""
+        return mask_of(self._mask_rules, topic)
+
+    def check_unmasked(self, topic: str, what: str) -> None:
+        """Raises Problem if the topic has a masking rule; `what` is the action that would show or copy its content."""
+        if self.mask(topic):
+            raise Problem(403, f"{what} is not allowed: the topic {topic} has a masking rule.")
 
     # Groups
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from kafkapy.client.oauth_login import TOKEN_URL_KEY
 from kafkapy.config.properties import read_properties
+from kafkapy.console.masking import MaskRule, parse_rule
 from kafkapy.console.settings import OAUTH_MECHANISM, Login, Settings
 from kafkapy.ephemeral import call_at_end_of_input
 from kafkapy.errors import ConfigError
@@ -69,6 +70,7 @@ def run(arguments: Arguments) -> int:
         audit_topic=arguments["audit-topic"] if arguments["allow-changes"] else "",
         metadata_directory=arguments["metadata-directory"],
         registries=_registries(arguments, list(clusters)),
+        mask_rules=_mask_rules(arguments),
         history_topic=arguments["history-topic"],
         zookeepers=_zookeepers(arguments, list(clusters)),
         is_secure=tls is not None,
@@ -143,6 +145,13 @@ def _clusters(arguments: Arguments) -> dict[str, dict[str, Any]]:
     if not found:
         raise UsageError("No cluster is named: give --bootstrap-server HOST:PORT, or --cluster NAME=HOST:PORT")
     return found
+
+
+def _mask_rules(arguments: Arguments) -> tuple[MaskRule, ...]:
+    try:
+        return tuple(map(parse_rule, arguments.values("mask")))
+    except ValueError as error:
+        raise UsageError(f"--mask: {error}") from None
 
 
 def _zookeepers(arguments: Arguments, clusters: list[str]) -> dict[str, str]:
@@ -292,6 +301,12 @@ TOOL = Tool(
             "The schema registry of the first cluster, or of the cluster NAME, to decode Avro, JSON Schema and "
             "Protobuf; may be repeated. Needs the extra `schemas`.",
             "URL|NAME=URL",
+        ),
+        Option(
+            "mask",
+            "Content that no user sees, for the topics with a name, or a pattern with * and ?: any of key, value, "
+            "header.NAME and json.PATH, separated by commas; may be repeated.",
+            "TOPIC=PART,PART",
         ),
         Option(
             "history-topic",

@@ -152,10 +152,11 @@ def content_difference(left: ClusterView, name: str, right: ClusterView, other: 
     """Compares the last value of each key in one topic with the last value of the same key in another topic.
 
     The topics are `name` in the cluster `left`, and `other` in the cluster `right`. Reads at most MOST_COMPARED records
-    of each topic.
+    of each topic. Raises Problem if a topic has a masking rule.
     """
     values, names, is_whole = [], [], True
     for view, topic in ((left, name), (right, other)):
+        view.check_unmasked(topic, "Comparing content")
         found, shown, was_whole = _last_values(view, topic)
         values.append(found)
         names.append(shown)

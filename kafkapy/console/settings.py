@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from kafkapy.console.masking import MaskRule
 from kafkapy.http.passwords import PasswordFile
 
 OAUTH_MECHANISM = "OAUTHBEARER"
@@ -36,6 +37,7 @@ class Settings:
     registries: the address of a schema registry for some of the clusters.
     zookeepers: the connect string of the ZooKeeper with the offsets of old consumers, for some of the clusters.
     history_topic: the compacted topic of each cluster in which its history is stored; "" stores none.
+    mask_rules: what no user sees of the records of some topics.
     is_secure: whether the console is served with TLS, so that its cookie is never sent without it.
     port: the port on which the console listens.
     """
@@ -52,6 +54,7 @@ class Settings:
     registries: Mapping[str, str] = field(default_factory=dict)
     zookeepers: Mapping[str, str] = field(default_factory=dict)
     history_topic: str = ""
+    mask_rules: tuple[MaskRule, ...] = ()
     is_secure: bool = False
     port: int = 0
 

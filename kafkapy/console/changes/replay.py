@@ -34,6 +34,7 @@ class _Source:
     def __init__(self, view: ClusterView, fields: Fields) -> None:
         self._view = view
         self.topic = required(fields, "topic")
+        view.check_unmasked(self.topic, "A replay")
         self.partitions = view.topic(self.topic).partitions
         numbers = [each.partition for each in self.partitions]
         chosen = whole_number(fields, "partition", 0, max(numbers), -1)

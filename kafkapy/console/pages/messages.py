@@ -69,6 +69,7 @@ def _choices() -> dict[str, Any]:
 
 
 def _search(visit: Visit, query: MessageQuery, topic: str, numbers: list[int]) -> RecordSearch:
+    visit.cluster.mask(topic).check(query.filters)
     wanted = numbers if query.partition is None else [query.partition]
     return RecordSearch(visit.cluster.properties, query, ranges_of(query, visit.cluster, topic, wanted))
 
@@ -102,6 +103,7 @@ def _page(
 
 def _shown(visit: Visit, query: MessageQuery, record: Record) -> dict[str, Any]:
     topic = visit.path["topic"]
+    record = visit.cluster.mask(topic).apply(record)
     return {
         "record": record,
         "key": preview(record.key, topic, query.key_decoder, None, 80, visit.cluster.schemas),
@@ -120,6 +122,7 @@ def export(visit: Visit) -> Response:
     numbers = [each.partition for each in visit.cluster.topic(name).partitions]
     search = _search(visit, query, name, numbers)
     write = _json_line if kind == "json" else _csv_line
+    mask = visit.cluster.mask(name)
 
     if not _searches.acquire(blocking=False):
         raise Problem(503, f"The console runs {MOST_SEARCHES} searches already. Try again when one of them has ended.")
@@ -139,7 +142,7 @@ def export(visit: Visit) -> Response:
             yield "partition,offset,timestamp,key,value\r\n"
         for found in search.run():
             # An empty text sends the lines that there are.
-            yield write(found) if isinstance(found, Record) else ""
+            yield write(mask.apply(found)) if isinstance(found, Record) else ""
 
     headers = {"content-disposition": f'attachment; filename="{segment(name)}.{kind}{"l" if kind == "json" else ""}"'}
     return StreamedPage(lines(), search.stop, content_type=_EXPORTS[kind], headers=headers)
@@ -197,6 +200,8 @@ def show_record(visit: Visit) -> Page | Response:
             f"{partition} has no record at offset {offset}: it was removed by compaction, or it is the marker of a "
             "transaction.",
         )
+    mask = visit.cluster.mask(name)
+    record = mask.apply(record)
     part = visit.text("download")
     if part:
         return _download(record, part, f"{name}-{number}-{offset}")
@@ -217,7 +222,7 @@ def show_record(visit: Visit) -> Page | Response:
             "value_decoder": value_decoder,
             "decoders": CHOICES,
             "fate": fate_of(visit.cluster, partition, record),
-            "again": _again(name, record) if visit.settings.allow_changes else "",
+            "again": _again(name, record) if visit.settings.allow_changes and not mask else "",
         },
     )
 
