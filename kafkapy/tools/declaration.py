@@ -48,6 +48,8 @@ class Command(NamedTuple):
 
 
 HELP = Option("help", "Print usage information.")
+# Under our own names, -h is another form of --help; the parser of Apache Kafka's scripts refuses it.
+HELP_WITH_SHORT_FORM = Option("help", "Print usage information.", aliases=("h",))
 VERSION = Option("version", "Display Kafka version.")
 ARGPARSE_HELP = Option("help", "show this help message and exit", aliases=("h",))
 

@@ -30,7 +30,7 @@ def with_flags(words: Sequence[str]) -> list[str]:
     The arguments are servers, topic, number of records, acks, size of a record in bytes, and optionally a file. Other
     command lines are returned unchanged. Raises ToolError for a wrong number of arguments.
     """
-    if not words or any(word.startswith("--") for word in words):
+    if not words or "-h" in words or any(word.startswith("--") for word in words):
         return list(words)
     if len(words) not in (5, 6):
         raise ToolError(

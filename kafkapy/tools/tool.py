@@ -14,7 +14,7 @@ from types import FrameType
 
 from kafkapy import __version__
 from kafkapy.errors import ApiError, ConfigError, ProtocolViolation
-from kafkapy.tools.declaration import ARGPARSE_HELP, Command, Grammar, Tool
+from kafkapy.tools.declaration import ARGPARSE_HELP, HELP_WITH_SHORT_FORM, Command, Grammar, Tool
 from kafkapy.tools.default_cluster import fill_in
 from kafkapy.tools.old_flags import translate
 from kafkapy.tools.option import Arguments, ToolError, UsageError
@@ -123,7 +123,10 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
     Raises UsageError for a command line that does not follow the tool's declaration.
     """
     if tool.grammar is Grammar.JOPTSIMPLE:
-        return None, OptionParser(tool.all_options, fill_in(tool.all_options)).parse(words)
+        options = tool.all_options
+        if not script_name() and not any("-h" in option.flags for option in options):
+            options = (*options, HELP_WITH_SHORT_FORM)
+        return None, OptionParser(options, fill_in(options)).parse(words)
     from kafkapy.tools.argument_parser import ArgumentParser  # most tools do not need argparse
 
     if not tool.commands or words[:1] in (["--help"], ["-h"]):

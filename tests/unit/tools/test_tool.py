@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
+from kafkapy.__main__ import TOOLS
 from kafkapy.errors import ApiError, ConfigError, Error
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import Option, ToolError, UsageError
@@ -70,6 +73,30 @@ def test_the_name_of_kafkas_script_brings_the_table_of_options_as_in_kafka(capsy
     monkeypatch.setattr("sys.argv", ["/usr/bin/kafka-trial.sh"])
     assert run_tool(make(lambda arguments: None), ["--foo"]) == 1
     assert capsys.readouterr().err.startswith("foo is not a recognized option\nOption ")
+
+
+def test_minus_h_is_help_under_our_own_name_only(capsys, monkeypatch):
+    trial = make(lambda arguments: None)
+    assert run_tool(trial, ["--help"]) == 0
+    page = capsys.readouterr().out
+    for words in (["-h"], ["--topic", "a", "-h"]):
+        assert run_tool(trial, words) == 0
+        assert capsys.readouterr().out == page
+    with_its_own = replace(trial, options=(Option("host", "The host.", "host", aliases=("h",)),))
+    assert run_tool(with_its_own, ["-h", "a"]) == 0
+    monkeypatch.setattr("sys.argv", ["/usr/bin/kafka-trial.sh"])
+    assert run_tool(trial, ["-h"]) == 1
+    assert capsys.readouterr().err.startswith("h is not a recognized option\nOption ")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_tool_prints_its_help_after_minus_h(name, capsys):
+    module = import_module(TOOLS[name][0])
+    pages = []
+    for word in ("--help", "-h"):
+        assert not module.main([word])
+        pages.append(capsys.readouterr().out)
+    assert pages[0] == pages[1] != ""
 
 
 def test_the_table_of_flags_is_laid_out_as_joptsimples():
