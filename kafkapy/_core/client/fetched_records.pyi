@@ -1,9 +1,11 @@
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from typing_extensions import Buffer
 
 from kafkapy._core.bytes.arrow_batch import ArrowBatch
+
+_View = TypeVar("_View", bound="RecordView")
 
 class ConsumerRecord:
     topic: str
@@ -17,6 +19,14 @@ class ConsumerRecord:
     value: Any
     headers: tuple[tuple[str, bytes | None], ...]
     def with_content(self, key: Any, value: Any) -> ConsumerRecord: ...
+
+class RecordView:
+    _record: Any
+    _error: Any
+    _latency: Any
+
+def record_view(view: type[_View], record: ConsumerRecord) -> _View: ...
+def record_views(view: type[_View], records: list[Any], last_offsets: dict[str, dict[int, int]]) -> list[_View]: ...
 
 class AcquiredOffsets:
     gaps: list[tuple[int, int]]

@@ -1,6 +1,7 @@
 """The fetched records of a partition, which a consumer reads one by one or as columns."""
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.type cimport PyType_IsSubtype
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from kafkapy._core.bytes.arrow_batch cimport ArrowBatch
@@ -113,6 +114,66 @@ cdef class AcquiredOffsets:
         Returns the ranges (first offset, last offset) of the acquired offsets that it passes.
         """
         return self.skip_to(INT64_MAX)
+
+
+@cython.no_gc  # created with each record; what a view shows must not refer back to the view
+cdef class RecordView:
+    """The base of a class that shows records by methods of its own. Subclasses declare no slots and no `__init__`.
+
+    `_record` is the ConsumerRecord, or an object with the same attributes. `_error` and `_latency` belong to the
+    subclass; they are None in a view of a record.
+    """
+
+    cdef public object _record, _error, _latency
+
+
+def record_view(type view, ConsumerRecord record not None):
+    """Returns a view of one record. Raises TypeError if `view` is not a subclass of RecordView."""
+    check_view(view)
+    cdef RecordView made = <RecordView>RecordView.__new__(view)
+    made._record = record
+    return made
+
+
+def record_views(type view, list records, dict last_offsets):
+    """Returns a list with a view of each ConsumerRecord in `records`; other elements are taken over unchanged.
+
+    `view` is a subclass of RecordView. Sets `last_offsets[topic][partition]` to the offset of the last record of each
+    partition. Raises TypeError if `view` is not such a subclass.
+    """
+    cdef list views = []
+    cdef ConsumerRecord record, last = None
+    cdef RecordView made
+    check_view(view)
+    for each in records:
+        if type(each) is not ConsumerRecord:
+            views.append(each)
+            continue
+        record = <ConsumerRecord>each
+        if last is not None and (record.partition != last.partition or record.topic is not last.topic):
+            note_offset(last, last_offsets)
+        last = record
+        made = <RecordView>RecordView.__new__(view)
+        made._record = record
+        views.append(made)
+    if last is not None:
+        note_offset(last, last_offsets)
+    return views
+
+
+cdef int check_view(type view) except -1:
+    if not PyType_IsSubtype(view, RecordView):
+        raise TypeError(f"{view.__name__} is not a subclass of RecordView")
+    return 0
+
+
+cdef int note_offset(ConsumerRecord record, dict last_offsets) except -1:
+    """Sets the offset of the record's partition in `last_offsets`, {topic: {partition: offset}}."""
+    offsets = last_offsets.get(record.topic)
+    if offsets is None:
+        offsets = last_offsets[record.topic] = {}
+    offsets[record.partition] = record.offset
+    return 0
 
 
 @cython.no_gc  # like its base class

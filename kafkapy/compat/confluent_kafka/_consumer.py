@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any, Self
 
-from kafkapy._core.client.fetched_records import ConsumerRecord
+from kafkapy._core.client.fetched_records import ConsumerRecord, record_view, record_views
 from kafkapy.client.consumer import Consumer as KafkapyConsumer
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import AuthenticationError, NotSubscribed, RequestTimedOut, WakeupError
@@ -24,7 +24,7 @@ from kafkapy.compat.confluent_kafka._errors import (
 )
 from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_bytes
 from kafkapy.compat.confluent_kafka._offsets import checked, epoch_of, partition_of, partitions_of, place_of, to_commit
-from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, message_of, with_error
+from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, with_error
 from kafkapy.compat.confluent_kafka._statistics import consumer_statistics
 from kafkapy.compat.confluent_kafka._topic_patterns import subscription_of
 from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
@@ -171,7 +171,7 @@ class Consumer(Client):
             self._delivered[record.topic][record.partition] = record.offset
         except KeyError:
             self._delivered[record.topic] = {record.partition: record.offset}
-        return message_of(record)
+        return record_view(Message, record)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Returns `num_messages` messages, or fewer if `timeout` seconds (-1: no limit) have passed before. Blocks."""
@@ -190,20 +190,13 @@ class Consumer(Client):
 
     def _take(self, found: list[Message], count: int) -> None:
         """Moves at most `count` messages from the buffer to `found`, and notes their offsets as delivered."""
-        popleft = self._buffer.popleft
-        taken = [popleft() for _ in range(min(count, len(self._buffer)))]
-        found += [each if isinstance(each, Message) else message_of(each) for each in taken]
-        topic, partition, offset = "", -1, -1
-        for record in taken:
-            if isinstance(record, Message):
-                continue
-            if record.partition != partition or record.topic != topic:
-                if offset >= 0:
-                    self._delivered.setdefault(topic, {})[partition] = offset
-                topic, partition = record.topic, record.partition
-            offset = record.offset
-        if offset >= 0:
-            self._delivered.setdefault(topic, {})[partition] = offset
+        buffer = self._buffer
+        if len(buffer) <= count:
+            taken = list(buffer)
+            buffer.clear()
+        else:
+            taken = [buffer.popleft() for _ in range(count)]
+        found += record_views(Message, taken, self._delivered)
 
     def _attend(self, now_s: float) -> None:
         """Calls the program's waiting callbacks, and at intervals of `_ATTENTION_S` also serves the group.

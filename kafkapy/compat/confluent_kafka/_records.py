@@ -6,7 +6,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafkapy._core.client.fetched_records import ConsumerRecord
+from kafkapy._core.client.fetched_records import ConsumerRecord, RecordView
 from kafkapy.compat.confluent_kafka._constants import OFFSET_INVALID, TIMESTAMP_NOT_AVAILABLE
 from kafkapy.compat.confluent_kafka._errors import KafkaError
 
@@ -44,13 +44,13 @@ class _Fields:
     delivery_count: int | None
 
 
-class Message:
+class Message(RecordView):
     """A record that was consumed or delivered, or an error of the consumer (`error()` is not None then).
 
     A message of a consumer reads its content from the record that the consumer has decoded, without a copy.
     """
 
-    __slots__ = ("_error", "_latency", "_record")
+    __slots__ = ()
 
     _record: ConsumerRecord | _Fields
     _error: KafkaError | None
@@ -96,9 +96,10 @@ class Message:
 
     def value(self) -> Any:
         """Returns the value, None for a null; for an error of the consumer, the text of the error in UTF-8."""
-        if self._error is not None and self._record.value is None:
+        value = self._record.value
+        if value is None and self._error is not None:
             return self._error.str().encode()
-        return self._record.value
+        return value
 
     deserialized_key = key
 
@@ -188,14 +189,6 @@ class Message:
         content = (record.topic, record.partition, record.offset, record.key, record.value, self.headers())
         more = (self._error, self.timestamp(), self._latency, self.leader_epoch(), self.delivery_count())
         return Message, (*content, *more)
-
-
-def message_of(record: ConsumerRecord) -> Message:
-    """Returns the message of a consumed record."""
-    message = Message.__new__(Message)
-    message._record = record
-    message._error = message._latency = None
-    return message
 
 
 class Messages:

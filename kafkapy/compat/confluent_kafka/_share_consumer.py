@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from kafkapy._core.client.fetched_records import ConsumerRecord
+from kafkapy._core.client.fetched_records import ConsumerRecord, record_views
 from kafkapy.client.acknowledgements import AcknowledgeType as KafkapyAcknowledgeType
 from kafkapy.client.errors import AcknowledgementError, NotSubscribed, RequestTimedOut, UnreadableRecords
 from kafkapy.client.share_consumer import ShareConsumer as KafkapyShareConsumer
@@ -21,7 +21,7 @@ from kafkapy.compat.confluent_kafka._errors import (
     kafka_exception,
 )
 from kafkapy.compat.confluent_kafka._model import AcknowledgeType
-from kafkapy.compat.confluent_kafka._records import Message, Messages, TopicPartition, message_of
+from kafkapy.compat.confluent_kafka._records import Message, Messages, TopicPartition
 from kafkapy.compat.confluent_kafka._statistics import consumer_statistics
 from kafkapy.errors import ConfigError, KafkapyError
 from kafkapy.types import TopicPartition as Place
@@ -142,7 +142,7 @@ class ShareConsumer(Client):
                     break
             self._polled = {(each.topic, each.partition, each.offset): each for each in records}
             self._callbacks.serve()
-            return Messages(message_of(each) for each in records)
+            return Messages(record_views(Message, list(records), {}))
 
     def _unreadable(self, error: UnreadableRecords) -> Message:
         place, (first, _) = error.partition, error.ranges[0]

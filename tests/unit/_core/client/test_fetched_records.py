@@ -9,7 +9,7 @@ import pytest
 from kafkapy._core.bytes.message_set import build_message_set
 from kafkapy._core.bytes.record_batch import RecordBatch, RecordBatchBuilder
 from kafkapy._core.bytes.wire import Reader
-from kafkapy._core.client.fetched_records import FetchedRecords
+from kafkapy._core.client.fetched_records import FetchedRecords, RecordView, record_view, record_views
 from kafkapy.errors import ApiError, Error
 
 
@@ -111,3 +111,37 @@ def test_a_collection_leaves_the_pinned_view_alone(make):
     holder.reader = make(holder.view)
     del holder
     gc.collect()
+
+
+class View(RecordView):
+    __slots__ = ()
+
+
+def test_views_show_the_records_and_note_the_last_offset_of_each_partition():
+    records = [
+        *FetchedRecords(batch(0, [b"a", b"b"]), "t", 0, 0).take(9),
+        *FetchedRecords(batch(7, [b"c"]), "t", 1, 0).take(9),
+        "an event",
+        *FetchedRecords(batch(5, [b"d"]), "u", 1, 0).take(9),
+        *FetchedRecords(batch(2, [b"e"]), "t", 0, 0).take(9),
+    ]
+    offsets = {"t": {1: 3, 2: 4}}
+    views = record_views(View, records, offsets)
+    assert views[3] == "an event"
+    shown = [each for each in views if each != "an event"]
+    assert {each.__class__ for each in shown} == {View}
+    assert [each._record for each in shown] == [each for each in records if each != "an event"]
+    assert {(each._error, each._latency) for each in shown} == {(None, None)}
+    assert offsets == {"t": {0: 2, 1: 7, 2: 4}, "u": {1: 5}}
+    assert record_view(View, records[0])._record is records[0]
+    assert record_views(View, [], offsets) == []
+
+
+def test_views_are_of_a_subclass_of_record_view():
+    (record,) = FetchedRecords(batch(0, [b"a"]), "t", 0, 0).take(9)
+    for refused in (lambda: record_view(str, record), lambda: record_views(str, [record], {})):
+        with pytest.raises(TypeError, match="str is not a subclass of RecordView"):
+            refused()
+    for record_missing in (None, "no record"):
+        with pytest.raises(TypeError):
+            record_view(View, record_missing)
