@@ -27,7 +27,7 @@ _OWN_TAG = "client-id"
 
 def telemetry_name(name: MetricName) -> str:
     """Returns the name that a metric has in pushes, such as org.apache.kafka.producer.connection.creation.total."""
-    group = name.group.removesuffix("-metrics")
+    group = name.group.replace("-metrics", "")
     return f"{_NAMESPACE}{group}.{name.name}".replace("-", ".")
 
 
