@@ -32,7 +32,7 @@ from kafkapy._core.reactor.reactor cimport Reactor
 from kafkapy._core.reactor.reactor_connection cimport Connection, Request, write_answer
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_LOCAL, GATE_ANSWERED, GATE_DECLINED, GATE_GATHERED, GATE_WAITS, ConnectionState, RequestFrame, WorkNote,
-    WorkSettle, connection_close, monotonic_us)
+    WorkSettle, connection_close)
 
 # The verdicts of `DataGate.serve_or_await` and `DataGate.serve_held`.
 ANSWERED = GATE_ANSWERED
@@ -319,7 +319,9 @@ cdef class DataGate(GateContext):
 
         With `at_once` it completes all waiting produce requests in this way.
         """
-        cdef int64_t next_ms = expire_produces(self, monotonic_us() // 1000, at_once)
+        cdef int64_t next_ms = 0
+        if self.oldest_awaited != NULL:
+            next_ms = expire_produces(self, self.shared.monotonic_ms, at_once)
         self.set_timer(next_ms)
         self.complete_failed()
 

@@ -18,7 +18,6 @@ answers of the two paths are compared by tests/property/test_gate_twin.py.
 from cpython.ref cimport PyObject
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from kafkapy._core.bytes.codecs cimport CODEC_ZSTD
 from kafkapy._core.broker_state.fetch_session_state cimport (
@@ -498,11 +497,9 @@ cdef inline bint same_topic(FetchPartitionState one, FetchPartitionState other) 
     return one.topic_length == other.topic_length and memcmp(one.topic, other.topic, <size_t> one.topic_length) == 0
 
 
-cdef void advance(FetchSessionTable sessions, FetchSessionState session) noexcept nogil:
-    cdef timespec now
+cdef void advance(FetchSessionTable sessions, FetchSessionState session, int64_t monotonic_ms) noexcept nogil:
     session.epoch = 1 if session.epoch == LARGEST_EPOCH else session.epoch + 1
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    sessions.use(session, <int64_t> now.tv_sec * 1000 + now.tv_nsec // 1000000)
+    sessions.use(session, monotonic_ms)
 
 
 cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *cursor,
@@ -522,7 +519,7 @@ cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *curs
     verdict = verdict_on(gate, request, count[0])
     record_positions(gate, request, count[0], verdict)
     if verdict == GATE_ANSWERED:
-        advance(gate.sessions, session)
+        advance(gate.sessions, session, gate.shared.monotonic_ms)
         count[0] = keep_changed(gate, request, session.partitions, count[0])
         request.topic_count = group_by_topic(gate, count[0])
         gate.session_fetches_gated += 1

@@ -39,6 +39,7 @@ cdef class Reactor:
                                   bint verifies) except? NULL
     cdef int stop_tls(self) except -1
     cdef int loop(self) except -1
+    cdef bint handle_wakeup(self, int count) except -1 nogil
     cdef void end_wakeup(self) noexcept nogil
     cdef int timeout_ms(self) noexcept nogil
     cdef bint needs_python(self) noexcept nogil

@@ -36,7 +36,7 @@ from kafkapy._core.reactor.reactor_state cimport (
 )
 from kafkapy._core.reactor.reactor_watch cimport (
     EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP, Watch, WatchState,
-    epoll_create1, epoll_ctl, epoll_event, epoll_wait,
+    epoll_create1, epoll_ctl, epoll_event, epoll_wait, open_watch,
 )
 from kafkapy._core.reactor.request_meter cimport (
     FOLLOWER_FETCH_METER, METER_BUCKETS, METERS, RequestMeter, meters_settle)
@@ -180,20 +180,8 @@ cdef class Reactor:
 
     def watch(self, int fd, callback):
         """Calls `callback()` in each Python phase while `fd` is readable. Returns a Watch, whose `close` ends this."""
-        cdef epoll_event event
-        cdef Watch watch = Watch.__new__(Watch)
         self.check_owner()
-        watch.native.kind = WATCH_CALLBACK
-        watch.epoll_fd = self.native.epoll_fd
-        watch.watches = self.watches
-        watch.callback = callback
-        watch.fd = fd
-        event.events = EPOLLIN
-        event.data.ptr = &watch.native
-        if epoll_ctl(self.native.epoll_fd, EPOLL_CTL_ADD, fd, &event):
-            raise OSError(errno, "epoll_ctl")
-        self.watches.append(watch)
-        return watch
+        return open_watch(self.native.epoll_fd, self.watches, fd, callback)
 
     def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id, bint is_gated=True,
               TlsContext tls=None):
@@ -344,20 +332,37 @@ cdef class Reactor:
         finally:
             with nogil:
                 connections_linger(&self.native)
-            while self.native.oldest != NULL:
-                connection_close(&self.native, self.native.oldest, CLOSE_SHUTDOWN, 0)
-            queue_take(&self.native, &self.native.input_queue)
-            queue_take(&self.native, &self.native.python_queue)
-            queue_take(&self.native, &self.native.answered_queue)
-            queue_take(&self.native, &self.native.output_queue)
-            queue_take(&self.native, &self.native.handshake_queue)
-            self.stop_tls()
-            for connection in self.connections.values():
-                forget_queues(connection)
-            self.settle()
+            self.close_connections()
             self.native.draining = False
             self.stop_deadline_ms = -1
             self.native.thread = 0
+
+    def step(self, int64_t monotonic_ms):
+        """Runs one wake-up at this time of a simulated clock, without waiting; returns whether another one is due.
+
+        Simulations call it instead of `run`, and override `schedule`, whose timers follow the machine's clock.
+        """
+        cdef int count
+        self.native.now_us = monotonic_ms * 1000
+        self.native.monotonic_ms = monotonic_ms
+        with nogil:
+            count = epoll_wait(self.native.epoll_fd, self.events, EVENTS_PER_WAKEUP, 0)
+            self.handle_wakeup(count)
+        return self.timeout_ms() == 0
+
+    def close_connections(self):
+        """Closes all connections without sending the answers that wait to be sent."""
+        while self.native.oldest != NULL:
+            connection_close(&self.native, self.native.oldest, CLOSE_SHUTDOWN, 0)
+        queue_take(&self.native, &self.native.input_queue)
+        queue_take(&self.native, &self.native.python_queue)
+        queue_take(&self.native, &self.native.answered_queue)
+        queue_take(&self.native, &self.native.output_queue)
+        queue_take(&self.native, &self.native.handshake_queue)
+        self.stop_tls()
+        for connection in self.connections.values():
+            (<Connection> connection).forget_queues()
+        self.settle()
 
     cdef int check_owner(self) except -1:
         if self.native.thread != 0 and self.native.thread != <unsigned long> PyThread_get_thread_ident():
@@ -375,27 +380,32 @@ cdef class Reactor:
                 count = epoll_wait(self.native.epoll_fd, self.events, EVENTS_PER_WAKEUP, self.timeout_ms())
                 read_clock(&self.native)
                 self.native.idle_us += self.native.now_us - self.native.waiting_since_us
-                self.native.waiting_since_us = 0
-                self.native.wakeups += 1
-                if count < 0:
-                    self.interrupted = errno == EINTR
-                    count = 0
-                self.read_phase(count)
-                if self.needs_python():
-                    with gil:
-                        finished = self.python_phase()
-                    work_begin(&self.native)
-                output_flush_queued(&self.native)
-                self.end_wakeup()
+                finished = self.handle_wakeup(count)
         return 0
+
+    cdef bint handle_wakeup(self, int count) except -1 nogil:
+        """Runs the phases of a wake-up, `count` being the result of epoll. Returns whether the loop has to end."""
+        cdef bint finished = False
+        self.native.waiting_since_us = 0
+        self.native.wakeups += 1
+        if count < 0:
+            self.interrupted = errno == EINTR
+            count = 0
+        self.read_phase(count)
+        if self.needs_python():
+            with gil:
+                finished = self.python_phase()
+            work_begin(&self.native)
+        output_flush_queued(&self.native)
+        self.end_wakeup()
+        return finished
 
     cdef void end_wakeup(self) noexcept nogil:
         """Ends a wake-up: adds its duration to the meters of each request that the gate answered, since all are sent
         now."""
         cdef int64_t ended_us = monotonic_us()
-        cdef int64_t elapsed_us = ended_us - self.native.now_us
         self.native.waiting_since_us = ended_us
-        meters_settle(&self.native.pending_meters, elapsed_us)
+        meters_settle(&self.native.pending_meters, ended_us - self.native.now_us)
         work_end(&self.native, ended_us)
 
     cdef int timeout_ms(self) noexcept nogil:
@@ -428,9 +438,8 @@ cdef class Reactor:
     cdef bint needs_python(self) noexcept nogil:
         cdef ReactorState *native = &self.native
         return (native.python_queue.count or native.closed_queue.count or native.garbage != NULL or native.gate_due
-                or native.handshake_queue.count
-                or self.watch_ready or self.posted_here or self.interrupted or self.wakeup.ready
-                or self.stop_deadline_ms >= 0
+                or native.handshake_queue.count or self.watch_ready or self.posted_here or self.interrupted
+                or self.wakeup.ready or self.stop_deadline_ms >= 0
                 or (self.next_deadline_ms >= 0 and native.monotonic_ms >= self.next_deadline_ms)
                 or (native.max_idle_ms >= 0 and native.oldest != NULL
                     and native.monotonic_ms - native.oldest.last_active_ms >= native.max_idle_ms))
@@ -689,12 +698,3 @@ cdef class Reactor:
         """Returns whether `stop` was called, and all requests are answered and sent or the grace period is over."""
         return self.stop_deadline_ms >= 0 and (
             self.native.monotonic_ms >= self.stop_deadline_ms or state_is_drained(&self.native))
-
-
-cdef int forget_queues(Connection connection) except -1:
-    connection.native.queued_input = False
-    connection.native.queued_python = False
-    connection.native.queued_answered = False
-    connection.native.queued_output = False
-    connection.native.queued_handshake = False
-    return 0

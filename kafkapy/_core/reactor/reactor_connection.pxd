@@ -25,6 +25,8 @@ cdef class Connection:
     cdef object unmute_timer        # ends the mute; None if the connection is not muted
     cdef int64_t muted_until_ms
     cpdef respond(self, chunks)
+    # Removes the marks of the reactor's queues, which the caller has emptied.
+    cdef void forget_queues(self) noexcept
 
 cdef class Request:
     cdef readonly Connection connection

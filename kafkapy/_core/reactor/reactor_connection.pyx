@@ -168,6 +168,13 @@ cdef class Connection:
             native.queued_answered = True
             queue_push(&self.shared.answered_queue, native)
 
+    cdef void forget_queues(self) noexcept:
+        self.native.queued_input = False
+        self.native.queued_python = False
+        self.native.queued_answered = False
+        self.native.queued_output = False
+        self.native.queued_handshake = False
+
     def mute(self, int64_t delay_ms):
         """Reads and handles no request of the connection for `delay_ms`, because its client has exceeded a quota.
 

@@ -25,3 +25,6 @@ cdef class Watch:
     cdef object callback
     cdef readonly int fd            # -1 once closed
     cdef bint paused
+
+# Begins to watch a descriptor, and adds the Watch to `watches`, the reactor's open watches. OSError if epoll refuses it.
+cdef Watch open_watch(int epoll_fd, list watches, int fd, object callback)

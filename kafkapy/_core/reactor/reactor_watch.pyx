@@ -2,6 +2,8 @@
 
 from libc.errno cimport errno
 
+from kafkapy._core.reactor.reactor_state cimport WATCH_CALLBACK
+
 
 cdef class Watch:
     """A watched descriptor, such as a listening socket: while it is readable, each Python phase calls a callback.
@@ -37,3 +39,19 @@ cdef class Watch:
             self.fd = -1
             self.native.ready = False
             self.watches.remove(self)
+
+
+cdef Watch open_watch(int epoll_fd, list watches, int fd, object callback):
+    cdef epoll_event event
+    cdef Watch watch = Watch.__new__(Watch)
+    watch.native.kind = WATCH_CALLBACK
+    watch.epoll_fd = epoll_fd
+    watch.watches = watches
+    watch.callback = callback
+    watch.fd = fd
+    event.events = EPOLLIN
+    event.data.ptr = &watch.native
+    if epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event):
+        raise OSError(errno, "epoll_ctl")
+    watches.append(watch)
+    return watch

@@ -18,19 +18,22 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
+from kafkapy._core.reactor.reactor import Request
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.broker_sessions import Heartbeat, HeartbeatResponse
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataCache, MetadataImage
-from kafkapy.protocol.api import ApiKey, decode_request_header
+from kafkapy.protocol.api import ApiKey, decode_request_header, response_header_version
 from kafkapy.protocol.messages.alter_partition import AlterPartitionResponse
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
+from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.replica.fetcher.fetch_connection import FetchPorts
 from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
 from kafkapy.replica.fetcher.settings import FetchSettings
 from kafkapy.replica.partition import Partition
+from kafkapy.replica.partition_response import PartitionResponse
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.handlers.fetch import handle_fetch
@@ -45,6 +48,7 @@ from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 from tests.simulation.network import Action
 from tests.simulation.replication.connection import FIRST_PORT, connect
 from tests.simulation.replication.controller import ALTER_PARTITION_VERSION
+from tests.simulation.replication.gated_requests import LISTENER, GatedRequests
 from tests.simulation.replication.world import CONTROLLER, Timer, World
 
 HEARTBEAT_MS = 500
@@ -63,7 +67,6 @@ PROPERTIES = {
     "request.timeout.ms": "2500",
     "log.index.size.max.bytes": "1024",
 }
-LISTENER = SimpleNamespace(name="PLAINTEXT")
 CONNECTION = SimpleNamespace(note_follower_fetch=lambda: None)
 
 
@@ -79,16 +82,24 @@ class State(Enum):
 class Context:
     """The parts of a RequestContext that the handlers of Fetch and ListOffsets use."""
 
-    waited_ms = NOT_HELD
     listener = LISTENER
-    connection = CONNECTION
     cost = None
 
-    def __init__(self, services: Any, api_key: int, api_version: int, respond: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        services: Any,
+        api_key: int,
+        api_version: int,
+        respond: Callable[[Any], None],
+        request: Request | None = None,
+    ) -> None:
+        """`request` is a request that came through the reactor, and that the gate has left to Python."""
         self.services = services
         self.api_key = api_key
         self.api_version = api_version
         self.respond = respond
+        self.connection = CONNECTION if request is None else request.connection
+        self.waited_ms = NOT_HELD if request is None or not request.waits else request.waited_ms
 
 
 class ControllerChannel:
@@ -136,6 +147,7 @@ class Broker:
         self._appends = 0
         self._properties = properties
         self.filesystem: LossyFilesystem
+        self.requests: GatedRequests | None = None  # of the present process, once it has begun to load
         self.directory = ""
         self._new_disk()
 
@@ -174,6 +186,8 @@ class Broker:
             {**PROPERTIES, **self._properties, "node.id": str(node_id), "log.dirs": self.directory}
         )
         self.metadata = MetadataCache(self.image)
+        fetch_sessions = FetchSessions(world, 100, lambda: world.random.randrange(1, 1 << 31))
+        self.requests = GatedRequests(self, config.fetch_max_bytes, fetch_sessions.cache)
         self.log_manager = LogManager(
             config,
             filesystem=self.filesystem,
@@ -199,6 +213,7 @@ class Broker:
             self.alter_partition,
             on_leadership=self._on_leadership,
             make_fetchers=self._make_fetchers,
+            gate=self.requests.gate,
         )
         self.publisher = MetadataPublisher(
             config, self.log_manager, self.manager, node_id, lambda work: work(), lambda work: work()
@@ -206,7 +221,7 @@ class Broker:
         self.services = SimpleNamespace(
             metadata=self.metadata,
             replica_manager=self.manager,
-            fetch_sessions=FetchSessions(world, 100, lambda: world.random.randrange(1, 1 << 31)),
+            fetch_sessions=fetch_sessions,
             config=config,
             request_errors=SimpleNamespace(count=lambda key, error: None),
             authorizer=None,
@@ -284,6 +299,10 @@ class Broker:
         self.is_paused = False
         self.waiting = []
         self.world.history.forget(self)
+        if self.requests is not None:
+            self.world.note_gated(self.requests.gate)
+            self.requests.close()
+            self.requests = None
         if hasattr(self, "log_manager"):
             for log in self.log_manager.logs():
                 log.close_after_failure()
@@ -324,7 +343,10 @@ class Broker:
         if world.fail_in_sync and world.random.random() < world.fail_in_sync and world.may_die(self):
             filesystem.fail_at = filesystem.syncs + world.random.randrange(4)
         try:
-            action()
+            if self.requests is None:
+                action()
+            else:
+                self.requests.run(action)
         except PowerFailure:
             filesystem.fail_at = None
             if world.may_lose_power(self) and world.random.random() < 0.5:
@@ -455,35 +477,51 @@ class Broker:
 
     # -- requests
 
+    def _offers_to_gate(self, topic: str) -> bool:
+        """Returns whether the next request for the topic is offered to the gate first."""
+        return topic in self.image.topics.by_name and self.world.random.random() < self.world.gate_share
+
     def serve(self, payload: bytes, respond: Callable[[list[Any]], None]) -> None:
         """Handles a request of a follower."""
         if not self.is_accepting:
             return
+        key = int.from_bytes(payload[:2], "big")
+        if key == ApiKey.FETCH and self.requests is not None and self.world.random.random() < self.world.gate_share:
+            self.requests.send(payload, lambda answer: respond([answer]), from_client=False)
+        else:
+            self.serve_in_python(payload, respond)
+
+    def serve_in_python(
+        self, payload: bytes, respond: Callable[[list[Any]], None], request: Request | None = None
+    ) -> None:
+        """Handles a request on the Python path. `request` is given if the gate has left it to Python."""
         header, position = decode_request_header(payload)
-        version = header.request_api_version
+        key, version = header.request_api_key, header.request_api_version
         prefix = (header.correlation_id & 0xFFFFFFFF).to_bytes(4, "big")
 
         def answer(response: Any) -> None:
-            if header.request_api_key == ApiKey.FETCH or version >= 6:
-                respond(response.encode_chunks(version, prefix + b"\0"))
-            else:
-                respond(response.encode_chunks(version, prefix))
+            head = prefix + b"\0" if response_header_version(ApiKey(key), version) else prefix
+            respond(response.encode_chunks(version, head))
 
-        context: Any = Context(self.services, header.request_api_key, version, answer)
-        if header.request_api_key == ApiKey.FETCH:
+        context: Any = Context(self.services, key, version, answer, request)
+        if key == ApiKey.PRODUCE:
+            self._produce(ProduceRequest.decode(payload, version, position), answer)
+        elif key == ApiKey.FETCH:
             handle_fetch(context, FetchRequest.decode(payload, version, position))
         else:
             answer(handle_list_offsets(context, ListOffsetsRequest.decode(payload, version, position)))
 
     def ask(self, api_key: ApiKey, version: int, request: Any, on_response: Callable[[Any], None]) -> None:
-        """Handles a request of a client, whose response is not encoded."""
+        """Handles a request of a client, whose response is not encoded unless the gate is asked."""
         if not self.is_accepting:
             return
         context: Any = Context(self.services, api_key, version, on_response)
-        if api_key == ApiKey.FETCH:
-            handle_fetch(context, request)
-        else:
+        if api_key != ApiKey.FETCH:
             on_response(handle_list_offsets(context, request))
+        elif self.requests is not None and self._offers_to_gate(request.topics[0].topic):
+            self.requests.fetch(version, request, on_response)
+        else:
+            handle_fetch(context, request)
 
     def produce(
         self,
@@ -491,12 +529,48 @@ class Broker:
         records: bytes,
         acks: int,
         timeout_ms: int,
-        on_response: Callable[[Any], None],
+        on_response: Callable[[PartitionResponse], None],
     ) -> None:
-        if self.is_accepting:
-            self.manager.append_records(
-                timeout_ms,
-                acks,
-                {partition: memoryview(bytearray(records))},
-                lambda responses: on_response(responses[partition]),
+        if not self.is_accepting:
+            return
+        if self.requests is not None and self._offers_to_gate(partition.topic):
+            self.requests.produce(partition, records, acks, timeout_ms, on_response)
+        else:
+            self._append(partition, records, acks, timeout_ms, on_response)
+
+    def _append(
+        self,
+        partition: TopicPartition,
+        records: Any,
+        acks: int,
+        timeout_ms: int,
+        on_response: Callable[[PartitionResponse], None],
+    ) -> None:
+        self.manager.append_records(
+            timeout_ms,
+            acks,
+            {partition: memoryview(bytearray(records))},
+            lambda responses: on_response(responses[partition]),
+        )
+
+    def _produce(self, request: ProduceRequest, answer: Callable[[ProduceResponse], None]) -> None:
+        """Handles a produce request with one batch that the gate has left to Python."""
+        topic = request.topic_data[0]
+        data = topic.partition_data[0]
+
+        def respond(response: PartitionResponse) -> None:
+            partition = ProduceResponse.PartitionProduceResponse(
+                index=data.index, error_code=response.error, base_offset=response.base_offset
             )
+            answer(
+                ProduceResponse(
+                    responses=[
+                        ProduceResponse.TopicProduceResponse(
+                            name=topic.name, topic_id=topic.topic_id, partition_responses=[partition]
+                        )
+                    ]
+                )
+            )
+
+        name = topic.name or self.image.topics.by_id[topic.topic_id].name
+        self._append(TopicPartition(name, data.index), data.records, request.acks, request.timeout_ms, respond)

@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 ACKS_ALL = -1
 RETRY_MS = 150
 PRODUCE_TIMEOUT_MS = 1500
+# Longer than a client waits for an answer: what its request was told later still counts.
+PRODUCE_TIMEOUTS_MS = (PRODUCE_TIMEOUT_MS, PRODUCE_TIMEOUT_MS, 8000)
 REQUEST_TIMEOUT_MS = 2000
 FETCH_VERSION = 12
 LIST_OFFSETS_VERSION = 9
+_IN_THE_LOG = (Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER)
 _SEQUENCE_ERRORS = (
     Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
     Error.INVALID_PRODUCER_EPOCH,
@@ -109,9 +112,12 @@ class Producer:
                 self._try(records, values)
 
         def take(response: PartitionResponse) -> None:
+            if response.error in _IN_THE_LOG and self.acks == ACKS_ALL and response.base_offset >= 0:
+                world.history.acknowledge(self.partition, response.base_offset, values)
             if self._attempt == attempt:
                 self._take(response, values, lambda: world.after(RETRY_MS, again))
 
+        timeout_ms = world.random.choice(PRODUCE_TIMEOUTS_MS)
         world.after(REQUEST_TIMEOUT_MS, again)
         leader = self.metadata.leader_broker()
         if leader is None:
@@ -119,7 +125,7 @@ class Producer:
             return
 
         def handle() -> None:
-            leader.produce(self.partition, records, self.acks, PRODUCE_TIMEOUT_MS, respond)
+            leader.produce(self.partition, records, self.acks, timeout_ms, respond)
 
         def respond(response: PartitionResponse) -> None:
             world.transmit(leader.broker_id, CLIENT, lambda: take(response))
@@ -128,9 +134,7 @@ class Producer:
 
     def _take(self, response: PartitionResponse, values: list[bytes], retry: Callable[[], None]) -> None:
         history, error = self.world.history, response.error
-        if error in (Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER):
-            if self.acks == ACKS_ALL and response.base_offset >= 0:
-                history.acknowledge(self.partition, response.base_offset, values)
+        if error in _IN_THE_LOG:
             self._attempt += 1
             self.is_busy = False
         elif error in _SEQUENCE_ERRORS:
@@ -190,7 +194,7 @@ class Consumer:
             for topic in response.responses:
                 for data in topic.partitions:
                     found = data.records or b""
-                    data.records = found if isinstance(found, bytes) else found.read()
+                    data.records = bytes(found) if isinstance(found, bytes | memoryview) else found.read()
             self.world.transmit(broker.broker_id, CLIENT, lambda: take(response))
 
         def take(response: FetchResponse) -> None:

@@ -65,6 +65,7 @@ class Schedule:
             world.most_disturbed = self.min_isr - 1
         world.loses_power = self.kind is not Kind.KILLED
         world.history.may_lose = self.kind is Kind.UNCLEAN
+        world.gate_share = random.choice((0.0, 0.5, 0.9, 1.0))
         elr = self.kind is Kind.POWER or random.random() < 0.5
         version = random.choice((30, 30, 27, 23)) if elr else random.choice((30, 21, 14, 11))
         world.controller = SimulatedController(world, bootstrapped(version, elr=elr))

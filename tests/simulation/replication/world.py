@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
+from kafkapy._core.gate.data_gate import DataGate
 from tests.simulation.network import Action, Network
 from tests.simulation.replication.history import History
 
@@ -44,8 +46,14 @@ class World(Network):
         self.brokers: dict[int, Broker] = {}
         self.controller: SimulatedController
         self.fail_in_sync = 0.0
+        self.gate_share = 0.0  # of the produce and fetch requests; these are offered to the gate of their broker
+        self.gated: Counter[str] = Counter()  # what the gates of all processes that have ended have served
         self.loses_power = False
         self.most_disturbed = -1  # the brokers that may be down at a time without a clean stop; -1: all
+
+    def note_gated(self, gate: DataGate) -> None:
+        """Adds the counters of a gate whose process ends."""
+        self.gated.update(gate.counters())
 
     # -- clock
 
