@@ -102,3 +102,21 @@ def test_apache_kafkas_tool_adds_and_removes_our_controllers(tmp_path: Path) -> 
 
 def observers(cluster: Cluster) -> set[int]:
     return {observer.node_id for observer in cluster.quorum().observers}
+
+
+@pytest.mark.parametrize("flavour", [Flavour.KAFKAPY, Flavour.KAFKA_43])
+def test_a_voter_that_was_removed_while_it_was_down_returns_as_an_observer(tmp_path: Path, flavour: Flavour) -> None:
+    """Its own log says that it is a voter, until it has fetched the removal."""
+    with Cluster(tmp_path, three(flavour), voters=Voters.INITIAL) as cluster:
+        cluster.wait_for_voters(1, 2, 3)
+        leader = cluster.wait_for_quorum_leader()
+        removed = next(node for node in cluster.nodes.values() if node.node_id != leader)
+        removed.stop()
+        cluster.remove_voter(removed)
+        remaining = {1, 2, 3} - {removed.node_id}
+        before = cluster.wait_for_voters(*remaining)
+        cluster.start([removed.node_id])
+        cluster.wait_for("observer", lambda: removed.node_id in observers(cluster))
+        cluster.wait_for("all brokers", lambda: has_brokers(cluster, 1, 2, 3))
+        after = cluster.wait_for_voters(*remaining)
+        assert (after.leader, after.leader_epoch) == (before.leader, before.leader_epoch)
