@@ -26,5 +26,5 @@ cdef class Watch:
     cdef readonly int fd            # -1 once closed
     cdef bint paused
 
-# Begins to watch a descriptor, and adds the Watch to `watches`, the reactor's open watches. OSError if epoll refuses it.
+# Begins to watch a descriptor, and adds the Watch to `watches`, the open watches of the reactor. Raises OSError.
 cdef Watch open_watch(int epoll_fd, list watches, int fd, object callback)

@@ -175,18 +175,25 @@ class GatedRequests:
     # -- the broker
 
     def run(self, action: Action) -> None:
-        """Runs an event of the broker as a callback of its reactor, after the requests that lie in the sockets, and
-        passes on the answers."""
+        """Runs an event of the broker as a callback of its reactor, and passes on the answers.
+
+        The gate serves the requests that lie in the sockets before the event, which may end a leadership.
+        """
+        self._reactor.post(self._observe)
         self._reactor.post(action)
         is_due = True
         while is_due and not self._is_closed:
             is_due = self._reactor.step(self._broker.world.now_ms)
             if self._errors:
                 raise self._errors[0]
+            self._observe()
             for link in () if self._is_closed else self._links:
                 for on_answer, answer in link.receive() if link.waiting else ():
                     on_answer(answer)
                     is_due = True  # there is room in the socket again
+
+    def _observe(self) -> None:
+        self._broker.world.history.observe(self._broker)
 
     def close(self) -> None:
         """Closes all connections. What the gate has not answered remains without an answer."""
