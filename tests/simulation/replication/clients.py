@@ -160,6 +160,7 @@ class Consumer:
         self.from_any = from_any
         self.position = 0
         self.latest = -1
+        self.high_watermark = (-1, -1)  # the leader epoch of the last fetch that was answered, and what it showed
         self.delivered: list[bytes] = []
         self._asked = 0
 
@@ -188,7 +189,7 @@ class Consumer:
             topics=[FetchRequest.FetchTopic(topic=self.partition.topic, partitions=[asked])],
         )
         self._asked += 1
-        number = self._asked
+        number, epoch = self._asked, self.metadata.leader_epoch
 
         def respond(response: FetchResponse) -> None:
             for topic in response.responses:
@@ -199,11 +200,11 @@ class Consumer:
 
         def take(response: FetchResponse) -> None:
             if self._asked == number:
-                self._take(response.responses[0].partitions[0])
+                self._take(response.responses[0].partitions[0], epoch)
 
         self._ask(broker, ApiKey.FETCH, FETCH_VERSION, request, respond)
 
-    def _take(self, data: FetchResponse.PartitionData) -> None:
+    def _take(self, data: FetchResponse.PartitionData, epoch: int) -> None:
         self._asked += 1
         history = self.world.history
         if data.error_code == Error.OFFSET_OUT_OF_RANGE:
@@ -216,6 +217,8 @@ class Consumer:
             return
         if data.error_code:
             return
+        if not self.from_any:
+            self._check_high_watermark(epoch, data.high_watermark)
         aborted = sorted(data.aborted_transactions or [], key=lambda each: each.first_offset, reverse=True)
         skipped: set[int] = set()
         for offset, entry, producer_id in records_in(bytes(data.records or b"")):
@@ -231,6 +234,16 @@ class Consumer:
             if self.isolation_level and not is_marker and producer_id not in skipped:
                 history.has_read_committed(self.partition, offset, entry)
                 self.delivered.append(entry)
+
+    def _check_high_watermark(self, epoch: int, shown: int) -> None:
+        """Checks that the high watermark of one leader does not go back. That of the next leader may be lower at
+        first."""
+        last_epoch, last = self.high_watermark
+        if epoch == last_epoch and shown < last and not self.world.history.may_lose:
+            raise InvariantBroken(
+                f"in epoch {epoch} the high watermark of {self.partition} went from {last} to {shown}"
+            )
+        self.high_watermark = (epoch, shown)
 
     def find_end(self) -> None:
         """Asks the leader for the end of the partition, which never goes back."""
