@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from kafkapy import __version__
 from kafkapy.client.schema.model import SCHEMA_TYPES
 from kafkapy.http.json_api import JsonResponses, with_raw_paths
-from kafkapy.registry import errors, requests
+from kafkapy.registry import apicurio, errors, requests
 from kafkapy.registry.election import Election
 from kafkapy.registry.forwarding import Forwarder
 from kafkapy.registry.model import LATEST_NUMBER, Version, context_of, normalized_subject
@@ -52,7 +52,11 @@ class RegistryApi:
         """Returns the ASGI application."""
         routes = self._routes()
         app = Starlette(
-            routes=[*routes, Mount("/contexts/{context}", routes=routes)],
+            routes=[
+                *routes,
+                Mount("/contexts/{context}", routes=routes),
+                Mount(apicurio.PATH, routes=self._apicurio()),
+            ],
             exception_handlers=JSON.handlers(),
         )
         return with_raw_paths(app)
@@ -114,6 +118,9 @@ class RegistryApi:
         for method, path, handler in writes:
             methods.setdefault(path, {})[method] = self._writing(handler)
         return [Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in methods.items()]
+
+    def _apicurio(self) -> Sequence[BaseRoute]:
+        return apicurio.ApicurioApi(self._service, self._write).routes(self._writing)
 
     # Writing
 
@@ -177,7 +184,9 @@ class RegistryApi:
 
     async def delete_config(self, request: Request) -> Response:
         subject = subject_of(request)
-        return answer(await self._write(lambda: self._service.delete_config(subject)))
+        deleted = await self._write(lambda: self._service.delete_config(subject))
+        # Confluent's registry has the level under the first name; franz-go's client expects the second one.
+        return answer(deleted if LEVEL_FIELD not in deleted else {**deleted, "compatibility": deleted[LEVEL_FIELD]})
 
     async def put_mode(self, request: Request) -> Response:
         subject, body, force = subject_of(request), await requests.body_object(request), flag(request, "force")

@@ -11,6 +11,7 @@ import pytest
 from tests.broker_process import BrokerProcess
 from tests.connect import StandaloneWorker
 from tests.ecosystem.programs import TopicReader, wait_until
+from tests.server_process import ServerProcess
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "1", "topic": "connect-test", "batch.size": "100000"}
 SINK = {"connector.class": "FileStreamSink", "tasks.max": "1", "topics": "connect-test"}
@@ -32,6 +33,11 @@ def documented_crc(timestamp_ms: int, value: bytes, key: bytes | None = DOCUMENT
 @pytest.mark.peer
 @pytest.mark.timeout(600)
 def test_standalone_files_survive_a_killed_broker(tmp_path: Path, kafka_43: Path) -> None:
+    copy_files(BrokerProcess(tmp_path / "broker"), tmp_path, kafka_43)
+
+
+def copy_files(server: ServerProcess, tmp_path: Path, kafka_43: Path) -> None:
+    """Runs a file source and two file sinks on a server, which is killed; checks the sinks and the documents' sums."""
     source, sinks = tmp_path / "test.txt", [tmp_path / "sink-1.txt", tmp_path / "sink-2.txt"]
     source.write_text("kafka-connect\nrestful test\n")
     for sink in sinks:
@@ -39,7 +45,7 @@ def test_standalone_files_survive_a_killed_broker(tmp_path: Path, kafka_43: Path
     connectors = {"local-file-source": {**SOURCE, "file": str(source)}}
     connectors |= {f"local-file-sink-{number}": {**SINK, "file": str(sink)} for number, sink in enumerate(sinks)}
     with (
-        BrokerProcess(tmp_path / "broker") as broker,
+        server as broker,
         StandaloneWorker(kafka_43, tmp_path / "worker", broker.bootstrap, connectors) as worker,
     ):
         with TopicReader(broker.bootstrap, "connect-test") as topic:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.broker_process import BrokerProcess
 from tests.ecosystem.programs import TopicReader, create_topics, maven_jars
+from tests.server_process import ServerProcess
 
 PROGRAM = Path(__file__).with_name("Log4jProducer.java")
 LOG4J_1 = ("org.apache.kafka:kafka-log4j-appender:0.10.1.1",)
@@ -59,18 +60,26 @@ def log4j_2_settings(bootstrap: str) -> str:
 """
 
 
-@pytest.mark.parametrize(
+APPENDERS = pytest.mark.parametrize(
     ("artifacts", "settings", "option"),
     [(LOG4J_1, log4j_1_settings, "log4j.configuration"), (LOG4J_2, log4j_2_settings, "log4j2.configurationFile")],
     ids=["log4j-1", "log4j-2"],
 )
+
+
+@APPENDERS
 @pytest.mark.peer
 @pytest.mark.timeout(600)
 def test_only_errors_become_records(tmp_path, artifacts, settings, option) -> None:
+    log_lines(BrokerProcess(tmp_path / "broker"), tmp_path, artifacts, settings, option)
+
+
+def log_lines(server: ServerProcess, tmp_path: Path, artifacts, settings, option) -> None:
+    """Runs the program with an appender on a server, which is killed between two lines; checks the records."""
     jars = maven_jars("log-appender", *artifacts)
     compile_command = ["javac", "-encoding", "UTF-8", "-cp", f"{jars}/*", "-d", str(tmp_path), str(PROGRAM)]
     subprocess.run(compile_command, check=True, timeout=300)
-    with BrokerProcess(tmp_path / "broker") as broker:
+    with server as broker:
         create_topics(broker.bootstrap, {"kafka-log4j": 1})
         file = tmp_path / ("settings.properties" if option == "log4j.configuration" else "settings.xml")
         file.write_text(settings(broker.bootstrap))

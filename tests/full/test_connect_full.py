@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_process import BrokerProcess
 from tests.connect import ConnectWorker
 from tests.ecosystem.programs import TopicReader, wait_until
+from tests.full.conftest import NewServer
+from tests.server_process import ServerProcess
 
 pytestmark = [pytest.mark.peer, pytest.mark.full, pytest.mark.timeout(1800)]
 
@@ -43,11 +44,13 @@ class Lines:
         return self.path.read_bytes().splitlines()
 
 
-def test_an_exactly_once_source_writes_each_line_once_through_kills(tmp_path: Path, kafka_43: Path) -> None:
+def test_an_exactly_once_source_writes_each_line_once_through_kills(
+    tmp_path: Path, kafka_43: Path, new_server: NewServer
+) -> None:
     lines, sink = Lines(tmp_path / "source.txt"), tmp_path / "sink.txt"
     sink.touch()
     with (
-        BrokerProcess(tmp_path / "broker") as broker,
+        new_server() as broker,
         ConnectWorker(kafka_43, tmp_path / "worker-1", broker.bootstrap) as first,
         ConnectWorker(kafka_43, tmp_path / "worker-2", broker.bootstrap) as second,
     ):
@@ -77,7 +80,7 @@ def test_an_exactly_once_source_writes_each_line_once_through_kills(tmp_path: Pa
         check_other_calls(survivor)
 
 
-def check_offsets_api(worker: ConnectWorker, broker: BrokerProcess, lines: Lines) -> None:
+def check_offsets_api(worker: ConnectWorker, broker: ServerProcess, lines: Lines) -> None:
     """Stops the source, sets its offset to the file's beginning, and resumes it: it writes the whole file again."""
     worker.request_again("PUT", "/connectors/source/stop")
     wait_until(lambda: state_of(worker, "source") == "STOPPED", worker.log)

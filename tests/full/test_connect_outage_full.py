@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_process import BrokerProcess
 from tests.connect import ConnectWorker
-from tests.peers import ApacheKafka
+from tests.full.conftest import NewServer
 from tests.seeds import drawn_seed
 from tests.server_process import ServerProcess
 
@@ -39,10 +38,9 @@ SOURCE = {
 SINK = {"connector.class": "FileStreamSink", "tasks.max": "1", "topics": "lines"}
 
 
-@pytest.fixture(params=["kafkapy", "apache"])
-def server(request: pytest.FixtureRequest, tmp_path: Path, kafka_43: Path) -> Iterator[ServerProcess]:
-    is_ours = request.param == "kafkapy"
-    made = BrokerProcess(tmp_path / "broker") if is_ours else ApacheKafka(kafka_43, tmp_path / "broker")
+@pytest.fixture
+def server(new_server: NewServer) -> Iterator[ServerProcess]:
+    made = new_server()
     made.start_timeout_s = LONGEST_START_S
     with made:
         yield made

@@ -1,4 +1,4 @@
-"""Debezium reads the changes of a PostgreSQL table into a topic of kafkapy, which is killed again and again."""
+"""Debezium reads the changes of a PostgreSQL table into a topic of a server, which is killed again and again."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_process import BrokerProcess
 from tests.connect import ConnectWorker
 from tests.ecosystem.programs import TopicReader, maven_jars, wait_until
+from tests.full.conftest import NewServer
 from tests.postgresql import PostgreSQL
 
 pytestmark = [pytest.mark.peer, pytest.mark.full, pytest.mark.timeout(1800)]
@@ -50,11 +50,11 @@ def connector(database: PostgreSQL) -> dict[str, str]:
     }
 
 
-def test_each_change_is_one_record(tmp_path: Path, kafka_43: Path, database: PostgreSQL) -> None:
+def test_each_change_is_one_record(tmp_path: Path, kafka_43: Path, database: PostgreSQL, new_server: NewServer) -> None:
     expected: list[tuple[str, int, str | None]] = [("r", number, "old") for number in range(1, ROWS + 1)]
     plugins = maven_jars("debezium", DEBEZIUM)
     with (
-        BrokerProcess(tmp_path / "broker") as broker,
+        new_server() as broker,
         ConnectWorker(kafka_43, tmp_path / "worker", broker.bootstrap, plugins) as worker,
         TopicReader(broker.bootstrap, TOPIC) as topic,
     ):

@@ -1,4 +1,4 @@
-"""The documents' two Flume agents on kafkapy: from a file to a topic, and from there by a Kafka channel to files."""
+"""The documents' two Flume agents: from a file to a topic, and from there by a Kafka channel to files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_process import BrokerProcess
 from tests.ecosystem.programs import JavaProgram, TopicReader, create_topics, maven_jars, wait_until, write_properties
+from tests.full.conftest import NewServer
 
 pytestmark = [pytest.mark.peer, pytest.mark.full, pytest.mark.timeout(1800)]
 
@@ -70,7 +70,7 @@ def storing_agent(bootstrap: str, directory: Path) -> dict[str, str]:
     }
 
 
-def test_each_line_of_the_file_arrives_through_both_agents(tmp_path: Path) -> None:
+def test_each_line_of_the_file_arrives_through_both_agents(tmp_path: Path, new_server: NewServer) -> None:
     jars = maven_jars("flume", *FLUME)
     source, output = tmp_path / "test.log", tmp_path / "output"
     output.mkdir()
@@ -90,7 +90,7 @@ def test_each_line_of_the_file_arrives_through_both_agents(tmp_path: Path) -> No
         with source.open("a") as file:
             file.writelines(f"{line}\n" for line in lines)
 
-    with BrokerProcess(tmp_path / "broker") as broker:
+    with new_server() as broker:
         create_topics(broker.bootstrap, {"flume-kafka": 3, "kafka-channel": 1})
         with (
             agent("collecting", collecting_agent(broker.bootstrap, source)) as first,

@@ -1,4 +1,4 @@
-"""Stream libraries of Python, Quix Streams and faust, on kafkapy: the broker and the application are killed."""
+"""Stream libraries of Python, Quix Streams and faust: the broker and the application are killed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from kafkapy.client import Producer
-from tests.broker_process import BrokerProcess
 from tests.ecosystem.programs import TopicReader, create_topics, wait_until
+from tests.full.conftest import NewServer
 from tests.package_managers import fetch, made_once
 from tests.peers import peers_directory
+from tests.server_process import ServerProcess
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
@@ -65,14 +66,14 @@ def running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def commands(program: str, python: Path, broker: BrokerProcess, directory: Path, *arguments: str) -> list[list[str]]:
+def commands(program: str, python: Path, broker: ServerProcess, directory: Path, *arguments: str) -> list[list[str]]:
     """Returns the commands of two applications, each with an empty folder for its state."""
     words = [str(python), str(PROGRAMS / program), broker.bootstrap, *arguments]
     return [[*words, str(directory / f"state-{number}")] for number in range(2)]
 
 
 def count_through_kills(
-    broker: BrokerProcess, counts: TopicReader, lines: Lines, applications: list[list[str]], log: Path
+    broker: ServerProcess, counts: TopicReader, lines: Lines, applications: list[list[str]], log: Path
 ) -> None:
     """Runs the first application, kills it, runs the second, and kills the broker; no word may be lost."""
 
@@ -96,9 +97,9 @@ def count_through_kills(
 
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-def test_quix_streams_counts_through_kills(tmp_path: Path, python: Path, guarantee: str) -> None:
+def test_quix_streams_counts_through_kills(tmp_path: Path, python: Path, guarantee: str, new_server: NewServer) -> None:
     log = tmp_path / "quix.log"
-    with BrokerProcess(tmp_path / "broker") as broker, TopicReader(broker.bootstrap, "counts") as counts:
+    with new_server() as broker, TopicReader(broker.bootstrap, "counts") as counts:
         create_topics(broker.bootstrap, {"lines": 1, "counts": 2, "windows": 2})
         lines = Lines(broker.bootstrap)
         applications = commands("quix_program.py", python, broker, tmp_path, guarantee)
@@ -107,15 +108,15 @@ def test_quix_streams_counts_through_kills(tmp_path: Path, python: Path, guarant
             check_exactly_once(broker, counts, lines, applications[1], log)
 
 
-def test_faust_counts_through_kills(tmp_path: Path, python: Path) -> None:
-    with BrokerProcess(tmp_path / "broker") as broker, TopicReader(broker.bootstrap, "counts") as counts:
+def test_faust_counts_through_kills(tmp_path: Path, python: Path, new_server: NewServer) -> None:
+    with new_server() as broker, TopicReader(broker.bootstrap, "counts") as counts:
         create_topics(broker.bootstrap, {"lines": 1, "counts": 1})
         applications = commands("faust_program.py", python, broker, tmp_path)
         count_through_kills(broker, counts, Lines(broker.bootstrap), applications, tmp_path / "faust.log")
 
 
 def check_exactly_once(
-    broker: BrokerProcess, counts: TopicReader, lines: Lines, application: list[str], log: Path
+    broker: ServerProcess, counts: TopicReader, lines: Lines, application: list[str], log: Path
 ) -> None:
     """Checks that each count of each word was written once and in order, and each closed window once."""
     for word in WORDS:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkapy.client import Producer
-from tests.broker_process import BrokerProcess
 from tests.ecosystem.programs import TopicReader, create_topics, wait_until
+from tests.full.conftest import NewServer
 from tests.package_managers import fetch, made_once
 from tests.peers import peers_directory
 
@@ -51,8 +51,8 @@ class Copier:
             self._process.wait()
 
 
-def test_the_modules_own_tools_work(tmp_path: Path, programs: Path) -> None:
-    with BrokerProcess(tmp_path / "broker") as broker:
+def test_the_modules_own_tools_work(tmp_path: Path, programs: Path, new_server: NewServer) -> None:
+    with new_server() as broker:
         create_topics(broker.bootstrap, {"lines": PARTITIONS, "load": PARTITIONS})
         where = [f"-brokers={broker.bootstrap}", "-topic=lines"]
         for number in range(3):
@@ -84,8 +84,10 @@ def check_console_consumer(command: list[str], output: Path) -> None:
         consumer.wait(60)
 
 
-def test_a_group_with_transactions_copies_each_record_once(tmp_path: Path, programs: Path) -> None:
-    with BrokerProcess(tmp_path / "broker") as broker:
+def test_a_group_with_transactions_copies_each_record_once(
+    tmp_path: Path, programs: Path, new_server: NewServer
+) -> None:
+    with new_server() as broker:
         create_topics(broker.bootstrap, {"input": PARTITIONS, "output": PARTITIONS})
         log = tmp_path / "copier.log"
         copier = Copier([str(programs / "sarama"), broker.bootstrap, "input", "output", "copier"], log)

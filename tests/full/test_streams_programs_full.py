@@ -1,4 +1,4 @@
-"""Kafka's own system-test programs of Kafka Streams against kafkapy, which is killed while they run.
+"""Kafka's own system-test programs of Kafka Streams against a server that is killed while they run.
 
 The programs check their results themselves; `SUCCESS` and the like are what Kafka's system tests look for.
 """
@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from kafkapy.client import Producer
-from tests.broker_process import BrokerProcess
 from tests.ecosystem.kafka_streams import eos_jars, streams_jars
 from tests.ecosystem.programs import JavaProgram, TopicReader, create_topics, wait_until, write_properties
+from tests.full.conftest import NewServer
+from tests.server_process import ServerProcess
 
 pytestmark = [pytest.mark.peer, pytest.mark.full, pytest.mark.timeout(1800)]
 
@@ -35,15 +36,15 @@ PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "streams"])
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    with BrokerProcess(tmp_path / "broker", PROPERTIES) as process:
+def broker(new_server: NewServer) -> Iterator[ServerProcess]:
+    with new_server(PROPERTIES) as process:
         yield process
 
 
 class Programs:
     """Starts programs of one test jar on one broker; each has a folder, a settings file and a state of its own."""
 
-    def __init__(self, directory: Path, broker: BrokerProcess, jars: Path, **settings: str) -> None:
+    def __init__(self, directory: Path, broker: ServerProcess, jars: Path, **settings: str) -> None:
         self._directory = directory
         self._jars = jars
         self._settings = {"bootstrap.servers": broker.bootstrap}
@@ -71,7 +72,7 @@ def settings_of(protocol: str) -> dict[str, str]:
 
 @PROTOCOLS
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
-def test_the_smoke_test_passes(tmp_path: Path, broker: BrokerProcess, guarantee: str, protocol: str) -> None:
+def test_the_smoke_test_passes(tmp_path: Path, broker: ServerProcess, guarantee: str, protocol: str) -> None:
     create_topics(broker.bootstrap, dict.fromkeys(SMOKE_TOPICS, 5))
     settings = {"processing_guarantee": guarantee, "acceptable_recovery_lag": str(2**63 - 1)} | settings_of(protocol)
     programs = Programs(tmp_path, broker, streams_jars(), **settings)
@@ -94,7 +95,7 @@ def test_the_smoke_test_passes(tmp_path: Path, broker: BrokerProcess, guarantee:
 
 
 @PROTOCOLS
-def test_the_relational_smoke_test_passes(tmp_path: Path, broker: BrokerProcess, protocol: str) -> None:
+def test_the_relational_smoke_test_passes(tmp_path: Path, broker: ServerProcess, protocol: str) -> None:
     partitions = {"in-article": 3, "in-comment": 5, "out-augmented-article": 3, "out-augmented-comment": 5}
     create_topics(broker.bootstrap, partitions)
     programs = Programs(tmp_path, broker, streams_jars())
@@ -120,7 +121,7 @@ def test_the_relational_smoke_test_passes(tmp_path: Path, broker: BrokerProcess,
     assert "Smoke test complete: passed" in driver.log(), driver.log()[-6000:]
 
 
-def test_a_long_outage_of_the_broker_is_survived(tmp_path: Path, broker: BrokerProcess) -> None:
+def test_a_long_outage_of_the_broker_is_survived(tmp_path: Path, broker: ServerProcess) -> None:
     create_topics(broker.bootstrap, {"streamsResilienceSource": 3, "streamsResilienceSink": 1})
     programs = Programs(tmp_path, broker, streams_jars())
     overrides = "consumer.max.poll.interval.ms=50000,producer.retries=2,producer.request.timeout.ms=15000"
@@ -152,7 +153,7 @@ def test_a_long_outage_of_the_broker_is_survived(tmp_path: Path, broker: BrokerP
 
 @pytest.mark.parametrize("mode", ["", "-complex"])
 def test_the_exactly_once_program_finds_no_lost_or_repeated_record(
-    tmp_path: Path, broker: BrokerProcess, mode: str
+    tmp_path: Path, broker: ServerProcess, mode: str
 ) -> None:
     # The program requests three replicas for its changelogs, which it leaves as they are if they exist.
     stores = [f"EosTest-KSTREAM-{kind}-STATE-STORE-{number:010d}-changelog" for number in range(MOST_SUBTOPOLOGIES)

@@ -72,7 +72,10 @@ def test_a_level_is_set_for_a_subject_and_deleted(registry):
     )
     assert registry.request("GET", "/config/level-value") == (200, {"compatibilityLevel": "FORWARD"})
     assert register(registry, "level-value", with_field({"name": "amount", "type": "double"}))[0] == 200
-    assert registry.request("DELETE", "/config/level-value") == (200, {"compatibilityLevel": "FORWARD"})
+    assert registry.request("DELETE", "/config/level-value") == (
+        200,
+        {"compatibilityLevel": "FORWARD", "compatibility": "FORWARD"},
+    )
     assert registry.request("GET", "/config/level-value?defaultToGlobal=true")[1]["compatibilityLevel"] == "BACKWARD"
     assert registry.request("PUT", "/config/level-value", {"compatibility": "SIDEWARD"})[1]["error_code"] == 42203
 

@@ -91,14 +91,18 @@ def kafkajs(release: str) -> list[str]:
 
 def franz_go(release: str) -> list[str]:
     """Builds the program with the franz-go release that go.mod names; returns its command."""
-    source = PROGRAMS / "franz_go"
+    return [str(built_go_program("franz-go", PROGRAMS / "franz_go"))]
+
+
+def built_go_program(name: str, source: Path) -> Path:
+    """Returns the program that Go builds from a folder; `name` becomes a part of the name of its folder."""
 
     def make(directory: Path) -> None:
-        command = ["go", "build", "-buildvcs=false", "-o", str(directory / "carrier"), "."]
+        command = ["go", "build", "-buildvcs=false", "-o", str(directory / "program"), "."]
         fetch(command, source, {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local"})
 
-    texts = [(source / name).read_text() for name in ("go.mod", "go.sum", "main.go")]
-    return [str(_made("franz-go", make, *texts) / "carrier")]
+    texts = [(source / file).read_text() for file in ("go.mod", "go.sum", "main.go")]
+    return _made(name, make, *texts) / "program"
 
 
 def _python_for_old_releases() -> str:
