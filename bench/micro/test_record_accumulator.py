@@ -1,11 +1,15 @@
-"""The accumulator: adding values of 100 bytes to batches of 16 KB, singly and in bulk, and encoding the batches."""
+"""The accumulator: adding values of 100 bytes to batches of 16 KB, singly, in bulk and from tables, and encoding."""
 
+import pyarrow
 import pytest
 
+from kafkapy._core.bytes.arrow_input import ArrowInput
+from kafkapy._core.client.arrow_sender import ArrowSender
 from kafkapy._core.client.record_accumulator import RecordAccumulator
 
 COUNT = 1_000
 VALUES = [b"%07d" % (index * 7919) + b"v" * 93 for index in range(COUNT)]
+TABLE = pyarrow.table({"value": VALUES, "partition": [0] * COUNT, "timestamp": [1_000] * COUNT})
 
 
 class Accumulator(RecordAccumulator):
@@ -41,3 +45,19 @@ def many(accumulator):
 @pytest.mark.parametrize("fill", [one_by_one, many])
 def test_fill(benchmark, fill):
     assert benchmark(drain, fill) == COUNT
+
+
+class Delivery:
+    """The delivery of a table, whose batches stay in the accumulator."""
+
+    def begin(self):
+        """Does nothing, because no batch is ever finished."""
+
+
+def rows_of_a_table(accumulator):
+    queues = accumulator.topics["topic"]
+    assert ArrowSender(accumulator, ArrowInput(TABLE), queues, Delivery()).advance()
+
+
+def test_fill_from_a_table(benchmark):
+    assert benchmark(drain, rows_of_a_table) == COUNT

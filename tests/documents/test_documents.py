@@ -152,11 +152,12 @@ def test_the_readmes_first_use(newcomer: Newcomer) -> None:
         "colours\t1\t1\t0",
     ]
 
-    records, shares, admin = of_section(README, "Python client")
+    records, shares, admin, table = of_section(README, "Python client")
     assert newcomer.types(records.text, records.kind) == "2\nb'first' b'hello'\nNone b'hello'\nb'first' b'hello'\n"
     assert newcomer.types(shares.text, shares.kind) == ""  # a new share group begins at the end of the topic
     printed = newcomer.types(admin.text, admin.kind)
     assert "UNKNOWN_TOPIC_OR_PARTITION" in printed and "listeners" in printed
+    assert newcomer.types(table.text, table.kind) == "2 rows delivered\n"
 
 
 REPLICATED = """

@@ -103,4 +103,4 @@ def child(struct: Any, *path: int) -> Any:
 
 def set_number(array: Array, buffer: int, index: int, number: int, kind: type = ctypes.c_int32) -> None:
     """Sets a number in a buffer of an array; the buffer must be writable."""
-    ctypes.cast(array.buffers[buffer], ctypes.POINTER(kind))[index] = number  # type: ignore[attr-defined]
+    ctypes.cast(array.buffers[buffer], ctypes.POINTER(kind))[index] = number

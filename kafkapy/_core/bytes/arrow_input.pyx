@@ -19,11 +19,11 @@ from kafkapy.errors import ApiError, Error
 INPUT_COLUMNS = ("key", "value", "partition", "timestamp", "headers")
 
 cdef enum:
-    KEY = 0
-    VALUE = 1
-    PARTITION = 2
-    TIMESTAMP = 3
-    HEADERS = 4
+    KEY_PLACE = 0
+    VALUE_PLACE = 1
+    PARTITION_PLACE = 2
+    TIMESTAMP_PLACE = 3
+    HEADERS_PLACE = 4
 
     MOST_COLUMNS = 1 << 20
     INLINE_BYTES = 12                    # a view contains a value of up to this size
@@ -103,7 +103,8 @@ cdef class ArrowInput:
             raise ValueError("the Arrow schema was released")
         check_children(&self.schema, "the table", MOST_COLUMNS)
         if text_of(self.schema.format) != "+s":
-            raise TypeError(f"a table with columns is needed, not an Arrow array of the type {text_of(self.schema.format)}")
+            raise TypeError("a table with columns is needed, not an Arrow array of the type "
+                            f"{text_of(self.schema.format)}")
         self.places = [-1, -1, -1, -1, -1]
         for at in range(self.schema.n_children):
             name = text_of(self.schema.children[at].name)
@@ -113,13 +114,13 @@ cdef class ArrowInput:
             if self.places[index] >= 0:
                 raise ValueError(f"the table has two columns {name}")
             self.places[index] = <int>at
-        if self.places[VALUE] < 0:
+        if self.places[VALUE_PLACE] < 0:
             raise ValueError("the table has no column value")
-        read_bytes_type(self.column_schema(KEY), &self.key, "key")
-        read_bytes_type(self.column_schema(VALUE), &self.value, "value")
-        read_number_type(self.column_schema(PARTITION), &self.partition, "partition")
-        read_number_type(self.column_schema(TIMESTAMP), &self.timestamp, "timestamp")
-        read_headers_type(self.column_schema(HEADERS), &self.headers)
+        read_bytes_type(self.column_schema(KEY_PLACE), &self.key, "key")
+        read_bytes_type(self.column_schema(VALUE_PLACE), &self.value, "value")
+        read_number_type(self.column_schema(PARTITION_PLACE), &self.partition, "partition")
+        read_number_type(self.column_schema(TIMESTAMP_PLACE), &self.timestamp, "timestamp")
+        read_headers_type(self.column_schema(HEADERS_PLACE), &self.headers)
         return 0
 
     cdef const ArrowSchema *column_schema(self, int index) except NULL:
@@ -161,15 +162,15 @@ cdef class ArrowInput:
                 if not is_valid(<const uint8_t *>table.buffers[0], row):
                     raise ValueError(f"row {self.rows_before + row - table.offset} of the table is null as a whole")
         if self.key.layout:
-            open_bytes(table.children[self.places[KEY]], table, &self.key, "the column key")
+            open_bytes(table.children[self.places[KEY_PLACE]], table, &self.key, "the column key")
         if self.value.layout:
-            open_bytes(table.children[self.places[VALUE]], table, &self.value, "the column value")
+            open_bytes(table.children[self.places[VALUE_PLACE]], table, &self.value, "the column value")
         if self.partition.width:
-            open_numbers(table.children[self.places[PARTITION]], table, &self.partition, "the column partition")
+            open_numbers(table.children[self.places[PARTITION_PLACE]], table, &self.partition, "the column partition")
         if self.timestamp.width:
-            open_numbers(table.children[self.places[TIMESTAMP]], table, &self.timestamp, "the column timestamp")
+            open_numbers(table.children[self.places[TIMESTAMP_PLACE]], table, &self.timestamp, "the column timestamp")
         if self.headers.width:
-            open_headers(table.children[self.places[HEADERS]], table, &self.headers)
+            open_headers(table.children[self.places[HEADERS_PLACE]], table, &self.headers)
         self.rows = table.length
         return 0
 
@@ -182,7 +183,8 @@ cdef class ArrowInput:
         if not 0 <= index < self.rows:
             raise IndexError(f"there is no row {index}")
         cdef int64_t start = -1, end = -1
-        key, value = content_at(&self.key, index, self, index, "key"), content_at(&self.value, index, self, index, "value")
+        key = content_at(&self.key, index, self, index, "key")
+        value = content_at(&self.value, index, self, index, "value")
         partition = number_at(&self.partition, self, index, "partition")
         timestamp = number_at(&self.timestamp, self, index, "timestamp")
         check_status(read_headers(&self.headers, index, &start, &end), self, index, "headers")

@@ -19,7 +19,7 @@ from array import array as make_array
 from kafkapy.errors import ApiError, Error
 
 cdef enum:
-    FIRST_ROWS = 64
+    FIRST_PLACES = 64
 
 # A row of a table: its number minus that of the first row in the same batch, and its index in the batch.
 cdef struct RowPlace:
@@ -45,10 +45,10 @@ cdef class BatchRows:
         """Reserves memory for one more row."""
         cdef RowPlace *grown
         if self.count == self.capacity:
-            grown = <RowPlace *>PyMem_Realloc(self.places, max(self.capacity * 2, FIRST_ROWS) * sizeof(RowPlace))
+            grown = <RowPlace *>PyMem_Realloc(self.places, max(self.capacity * 2, FIRST_PLACES) * sizeof(RowPlace))
             if grown == NULL:
                 raise MemoryError()
-            self.places, self.capacity = grown, max(self.capacity * 2, FIRST_ROWS)
+            self.places, self.capacity = grown, max(self.capacity * 2, FIRST_PLACES)
         return 0
 
     cdef void add(self, int64_t row, int32_t index) noexcept:
