@@ -148,6 +148,20 @@ def kafkapy_produce_batches(load: Load, clock: Clock) -> None:
     producer.close()
 
 
+def kafkapy_produce_arrow(load: Load, clock: Clock) -> None:
+    import pyarrow
+
+    producer = kafkapy_producer(load)
+    table = pyarrow.table({"value": list(load.values())})
+    clock.start()
+    delivery = producer.send_arrow(load.topic, table)
+    assert producer.flush(60)
+    clock.stop()
+    assert delivery.result(0) == load.count
+    clock.records = load.count
+    producer.close()
+
+
 def kafkapy_consumer(load: Load):  # type: ignore[no-untyped-def]
     from kafkapy.client import Consumer
 
@@ -512,6 +526,7 @@ def receive_exactly(connection: socket.socket, room: memoryview) -> memoryview:
 LOADS: dict[tuple[str, str], Callable[[Load, Clock], None]] = {
     ("kafkapy", "produce"): kafkapy_produce,
     ("kafkapy", "produce-batches"): kafkapy_produce_batches,
+    ("kafkapy", "produce-arrow"): kafkapy_produce_arrow,
     ("kafkapy", "consume"): kafkapy_consume,
     ("kafkapy", "consume-batches"): kafkapy_consume_batches,
     ("kafkapy", "consume-arrow"): kafkapy_consume_arrow,

@@ -145,7 +145,7 @@ class Comparison:
         return [client for client in self._options.clients if (client, load) in LOADS]
 
     def _produce_rounds(self, size: int) -> None:
-        for load in ("produce", "produce-batches"):
+        for load in ("produce", "produce-batches", "produce-arrow"):
             if load not in self._options.loads:
                 continue
             for batch in self._options.batches:

@@ -29,7 +29,7 @@ def test_a_small_run(tmp_path):
         rounds=1,
         sizes=[100],
         batches=[16_384],
-        loads=["produce-batches", "consume-arrow"],
+        loads=["produce-batches", "produce-arrow", "consume-arrow"],
         clients=["kafkapy", "loopback"],
         server="kafkapy",
         scale=0.03,  # more records than the first batch of columns can hold
@@ -37,6 +37,8 @@ def test_a_small_run(tmp_path):
     comparison = Comparison(options, tmp_path)
     comparison.run()
     found = medians(comparison.rounds)
-    assert set(found) == {"produce-batches 100 B, batches of 16 KB", "consume-arrow 100 B"}
+    assert set(found) == {f"produce-{each} 100 B, batches of 16 KB" for each in ("batches", "arrow")} | {
+        "consume-arrow 100 B"
+    }
     assert set(found["consume-arrow 100 B"]) == {"kafkapy", "loopback"}
     assert all(each["per_second"] > 0 for clients in found.values() for each in clients.values())
