@@ -1,8 +1,9 @@
 """Opens a partition directory as a Log, after a clean stop or an unclean one.
 
 After an unclean stop recovery reads every batch from the segment of the recovery point on, verifies its checksum, and
-rebuilds indexes, leader epochs and producers. The first torn or damaged batch ends the log: recovery truncates its
-segment there and deletes later segments. After a clean stop only the batches after the last index entry are read.
+rebuilds indexes, leader epochs and producers. The first torn, damaged or missing batch ends the log: recovery truncates
+its segment there and deletes later segments. A power failure may take the end of a rolled segment although records of
+the next segment reached the disk. After a clean stop only the batches after the last index entry are read.
 """
 
 import logging
@@ -39,6 +40,7 @@ logger = logging.getLogger("kafka.log.LogLoader")
 INDEX_SUFFIXES = SEGMENT_SUFFIXES[1:]
 SIZED_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 BASE_OFFSET_DIGITS = 20
+ALL_OFFSETS = 2**63
 
 # The time between two messages about the progress of one log's recovery.
 PROGRESS_PERIOD_MS = 5000
@@ -77,6 +79,9 @@ class LogLoader:
         self.ports = ports
         self.is_clean = is_clean
         self.recovery_point = recovery_point
+        # No power failure has taken records below this offset: records that are missing there were compacted away.
+        self.complete_before = ALL_OFFSETS if is_clean or config.is_compacted else max(recovery_point, log_start_offset)
+        self.was_compacted = False  # there are gaps between batches of one segment
         self.log_start_offset = log_start_offset
         self.topic_id = topic_id
         self.leader_epochs = LeaderEpochCache(path, ports.filesystem)
@@ -260,6 +265,15 @@ class LogLoader:
             if ports.clock.monotonic_ms() - reported_ms >= PROGRESS_PERIOD_MS:
                 reported_ms = ports.clock.monotonic_ms()
                 logger.info("Recovering %s: %d of %d segments are left", self.topic_partition, remaining, len(suspects))
+            if segment.base_offset > max(end_offset, self.complete_before) and not self.was_compacted:
+                logger.warning(
+                    "%s ends at %d: the records before its segment %d are missing",
+                    self.topic_partition,
+                    end_offset,
+                    segment.base_offset,
+                )
+                self._delete_segments_from(segment.base_offset)
+                break
             self.producers.map_end_offset = segment.base_offset
             if unsaved_bytes >= BYTES_PER_SNAPSHOT or remaining <= SEGMENTS_WITH_SNAPSHOT:
                 self._take_snapshot()
@@ -271,12 +285,7 @@ class LogLoader:
                 logger.warning(
                     "Truncating %s at offset %d: %d damaged bytes", self.topic_partition, end_offset, truncated
                 )
-                later = [later for later in self.segments if later.base_offset > segment.base_offset]
-                for doomed in later:
-                    logger.warning("Deleting segment %d of %s", doomed.base_offset, self.topic_partition)
-                    self.segments.remove(doomed)
-                    for path in doomed.mark_deleted():
-                        ports.filesystem.unlink(path)
+                self._delete_segments_from(segment.base_offset + 1)
                 segment.close()
                 break
             segment.close()
@@ -284,6 +293,14 @@ class LogLoader:
         self.producers.map_end_offset = max(self.producers.map_end_offset, end_offset)
         self.producers.delete_snapshots(after=end_offset)
         return end_offset
+
+    def _delete_segments_from(self, offset: int) -> None:
+        """Deletes the segments whose base offset is at or after `offset`. Raises OSError."""
+        for doomed in self.segments.from_offset(offset):
+            logger.warning("Deleting segment %d of %s", doomed.base_offset, self.topic_partition)
+            self.segments.remove(doomed)
+            for path in doomed.mark_deleted():
+                self.ports.filesystem.unlink(path)
 
     def _end_after_clean_stop(self) -> int | None:
         """Returns the log end offset, or None if a segment must be recovered despite the clean stop. Raises OSError."""
@@ -299,9 +316,9 @@ class LogLoader:
         """Returns the segments to recover, oldest first.
 
         After an unclean stop, recovery begins with the segment that contains the recovery point, or with the first
-        segment without usable indexes if that is earlier; empty segments are left out. After a clean stop, it begins
-        with the first segment without usable indexes. If there is none, the active segment ends with an incomplete
-        batch, and only this segment is recovered.
+        segment without usable indexes if that is earlier. Empty segments at the end are left out, and in a compacted
+        log all empty ones. After a clean stop, it begins with the first segment without usable indexes. If there is
+        none, the active segment ends with an incomplete batch, and only this segment is recovered.
         """
         first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
         if self.is_clean:
@@ -309,7 +326,10 @@ class LogLoader:
         start = self.recovery_point
         if first_suspect is not None:
             start = min(start, first_suspect.base_offset)
-        return [segment for segment in self.segments.between(start, 2**63) if not self._is_empty(segment)]
+        found = self.segments.between(start, ALL_OFFSETS)
+        while found and self._is_empty(found[-1]):
+            found.pop()
+        return [segment for segment in found if not (self.config.is_compacted and self._is_empty(segment))]
 
     def _has_indexes(self, segment: LogSegment) -> bool:
         """Returns whether the segment has usable indexes. Raises OSError.
@@ -369,6 +389,8 @@ class LogLoader:
             for batch in batches:
                 if batch.base_offset < next_offset or batch.last_offset < batch.base_offset:
                     return position, next_offset
+                if batch.base_offset > next_offset:
+                    self.was_compacted = True
                 self.leader_epochs.confirm(
                     batch.partition_leader_epoch, batch.base_offset, batch.last_offset, next_offset
                 )

@@ -9,6 +9,9 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.storage.follower_appends import split_runs
 from tests.harness.log import NOW_MS, LogHarness, batch, values_of, with_base_offset
 
+# Only a leader whose log was compacted has batches so far apart.
+FAR_APART = {"index.interval.bytes": 0, "cleanup.policy": "compact"}
+
 
 @pytest.fixture
 def harness(tmp_path):
@@ -52,13 +55,13 @@ def test_follower_appends_keep_offsets_and_epochs(harness):
 @pytest.mark.parametrize(("gap", "bases"), [(2**31 - 1, [0]), (2**31, [0, 2**31])])
 def test_an_offset_too_far_from_the_base_offset_begins_a_new_segment(harness, gap, bases):
     """An index entry has 32 bits for an offset."""
-    log = harness.log({"index.interval.bytes": 0})
+    log = harness.log(FAR_APART)
     log.append_as_follower(with_base_offset(batch(), 0))
     log.append_as_follower(with_base_offset(batch(value=b"far"), gap))
     assert list(log.segments.base_offsets) == bases
     assert log.log_end_offset == gap + 1
     assert values_of(log.read(1, 1000)) == [(gap, b"far")]
-    again = harness.log({"index.interval.bytes": 0})
+    again = harness.log(FAR_APART)
     assert again.log_end_offset == gap + 1
     assert values_of(again.read(gap, 1000)) == [(gap, b"far")]
 
@@ -73,7 +76,7 @@ def test_a_new_segment_begins_with_the_first_batch_that_is_appended_to_it(harnes
 
 
 def test_batches_of_one_fetch_may_be_further_apart_than_a_segment_can_index(harness):
-    """A compacted log of a leader has such gaps."""
+    """A compacted log of a leader has such gaps, also when its topic is no longer compacted."""
     log = harness.log({"index.interval.bytes": 0})
     offsets = [0, 5, 2**31 + 4, 2**31 + 5, 2**33]
     fetched = b"".join(with_base_offset(batch(value=b"%d" % offset), offset) for offset in offsets)

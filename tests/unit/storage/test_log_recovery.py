@@ -107,6 +107,43 @@ def test_damage_ends_the_log_and_later_segments_go(harness):
     assert not (harness.path / "00000000000000000340.log").exists()
 
 
+@pytest.mark.parametrize("batches_left", [0, 3])
+@pytest.mark.parametrize("has_indexes", [True, False])
+def test_a_rolled_segment_whose_end_a_power_failure_took_ends_the_log(harness, batches_left, has_indexes):
+    log = harness.log(CONFIG)
+    fill(log)
+    path = harness.path / "00000000000000000170.log"
+    os.truncate(path, path.stat().st_size // 17 * batches_left)
+    if not has_indexes:
+        for suffix in (".index", ".timeindex"):
+            os.truncate(path.with_suffix(suffix), 0)
+    log = reopened(harness, clean=False, recovery_point=0)
+    end_offset = 170 + 10 * batches_left
+    assert list(log.segments.base_offsets) == [0, 170]
+    assert not (harness.path / "00000000000000000340.log").exists()
+    check(log, end_offset)
+    fill(log, 5, start=end_offset // 10)
+    check(log, end_offset + 50)
+
+
+@pytest.mark.parametrize(
+    ("config", "recovery_point", "log_start_offset"),
+    [({"cleanup.policy": "compact"}, 0, 0), ({}, 340, 0), ({}, 0, 340)],
+    ids=["compacted", "below the recovery point", "below the log start offset"],
+)
+def test_records_that_may_be_missing_do_not_end_the_log(harness, config, recovery_point, log_start_offset):
+    fill(harness.log(CONFIG))
+    os.truncate(harness.path / "00000000000000000170.log", 0)
+    log = reopened(
+        harness,
+        clean=False,
+        recovery_point=recovery_point,
+        log_start_offset=log_start_offset,
+        config=CONFIG | config,
+    )
+    assert (log.segments.active.base_offset, log.log_end_offset) == (340, 400)
+
+
 def test_what_is_below_the_recovery_point_is_not_read(harness):
     fill(harness.log(CONFIG))
     with open(harness.path / "00000000000000000000.log", "r+b") as file:
