@@ -21,6 +21,9 @@ from tests.cluster.history import History, Outcome, Read, Sent, value_of
 
 # Records that librdkafka sends again behind its back let the end of a transaction wait for this time.
 API_TIMEOUT_S = 5.0
+# Longer than every outage: after a record that timed out, librdkafka raises its epoch and sends the records in flight
+# again, which may have been written (https://github.com/confluentinc/librdkafka/issues/4953).
+DELIVERY_TIMEOUT_S = 10 * PATIENCE_S
 # The answers after which a record is certainly not in the log.
 _REFUSALS = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_REQUIRED_ACKS)
 _CLIENT: dict[str, Any] = {
@@ -62,7 +65,7 @@ class TrafficProducer(BackgroundClient):
         own: dict[str, Any] = {
             "enable.idempotence": True,
             "acks": "all",
-            "delivery.timeout.ms": int(PATIENCE_S * 1000),
+            "delivery.timeout.ms": int(DELIVERY_TIMEOUT_S * 1000),
             "linger.ms": 2,
             # With more, librdkafka may write records twice when a leader changes: it raises its epoch while records are
             # in flight that were written (https://github.com/confluentinc/librdkafka/issues/4953).
@@ -70,7 +73,8 @@ class TrafficProducer(BackgroundClient):
             **_CLIENT,
         }
         if transaction_size:
-            own |= {"transactional.id": name, "transaction.timeout.ms": int(PATIENCE_S * 1000)}
+            timeout_ms = int(PATIENCE_S * 1000)
+            own |= {"transactional.id": name, "transaction.timeout.ms": timeout_ms, "delivery.timeout.ms": timeout_ms}
         self._bootstrap = bootstrap
         self._settings = {**own, **settings}
         self._producer = self._make_producer()
