@@ -533,3 +533,27 @@ def test_answers_of_one_wakeup_leave_together() -> None:
         client.sendall(b"".join(frame(b"request %d" % number) for number in range(7)))
         expected = b"".join(frame(b"request %d" % number) for number in range(7))
         assert receive_exactly(client, len(expected)) == expected
+
+
+def test_a_simulation_runs_single_wake_ups_at_its_own_time():
+    received: list[int] = []
+
+    def dispatch(requests: list[Request]) -> None:
+        received.extend(request.received_ms for request in requests)
+        echo(requests)
+
+    reactor = reactor_module.Reactor(dispatch, connections_max_idle_ms=-1)
+    client, server = socket.socketpair()
+    server.setblocking(False)
+    reactor.adopt(server.detach(), None, "localhost", 0, "1")
+    assert not reactor.step(5000)
+    client.sendall(frame(b"first request") + frame(b"second request"))
+    while reactor.step(6000):
+        assert reactor.monotonic_ms == 6000
+    assert received == [6000, 6000]
+    assert [receive_frame(client), receive_frame(client)] == [b"first request", b"second request"]
+    client.sendall(frame(b"third request"))
+    reactor.close_connections()
+    assert reactor.counters()["connections"] == 0
+    with pytest.raises(ConnectionResetError):
+        client.recv(1)
