@@ -442,6 +442,14 @@ class Consumer(Closing):
         if not self._subscription.is_automatic and not self._subscription.is_manual:
             raise NotSubscribed("Consumer is not subscribed to any topics or assigned any partitions")
         end_ms = self._network.clock.monotonic_ms() + int(timeout * 1000)
+        self._network.metrics.polled()
+        try:
+            return self._poll_until(end_ms, collect)
+        finally:
+            self._network.metrics.poll_ended()
+
+    def _poll_until(self, end_ms: int, collect: Callable[[], Polled]) -> Polled:
+        """Returns what `collect` finds; an empty result if it finds nothing until `end_ms` (monotonic). Blocks."""
         while True:
             self._network.raise_if_interrupted()
             self._group.poll(end_ms)

@@ -69,6 +69,7 @@ class ConsumerGroup:
         self._listener: Any = None
         self._has_request = False
         self._known_counts: dict[str, int] = {}
+        self._rebalancing_since_ms: int | None = None  # monotonic; None if no rebalance is in progress
 
     @property
     def identity(self) -> MemberIdentity:
@@ -175,7 +176,6 @@ class ConsumerGroup:
         """
         now = self._network.clock.monotonic_ms()
         self._membership.last_poll_ms = now
-        self._network.metrics.polled()
         self.commits.call_back()
         if self._subscription.is_automatic:
             self._rebalance(end_ms)
@@ -190,6 +190,8 @@ class ConsumerGroup:
         """
         membership = self._membership
         while True:
+            if self._rebalancing_since_ms is None and (membership.must_revoke or membership.is_rebalancing):
+                self._rebalancing_since_ms = self._network.clock.monotonic_ms()
             if membership.must_revoke:
                 self._revoke_before_join()
                 with self._network.lock:
@@ -247,6 +249,9 @@ class ConsumerGroup:
                     self._subscription.partitions[topic_partition].wants_committed = True
                 membership.assignment_applied(has_revoked=bool(revoked))
             self._network.wake_for(0)
+            if self._rebalancing_since_ms is not None:
+                self._network.metrics.rebalances.add(self._network.clock.monotonic_ms() - self._rebalancing_since_ms)
+                self._rebalancing_since_ms = None
             self._notify("on_partitions_assigned", added, always=bool(revoked) or membership.REPORTS_NO_CHANGE)
 
     def _commit_before_loss(self) -> None:
@@ -277,6 +282,7 @@ class ConsumerGroup:
         if not self._subscription.is_automatic:
             return
         membership = self._membership
+        self._rebalancing_since_ms = None
         owned = sorted(self._subscription.partitions)
         if membership.is_lost:
             self._notify("on_partitions_lost", owned)

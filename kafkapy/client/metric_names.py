@@ -134,6 +134,7 @@ def consumer_metrics(network: Network, subscription: Subscription) -> Metrics:
     group = _common(found, network)
     now_ms = network.clock.monotonic_ms()
     group.spread("time-between-poll", metrics.time_between_polls)
+    group.put("poll-idle-ratio-avg", metrics.poll_idle_ratio.average)
     group.put("last-poll-seconds-ago", (now_ms - metrics.last_poll_ms) // 1000 if metrics.last_poll_ms else -1)
     own: Tags = (("client-id", metrics.client_id),)
     _add_coordinator_metrics(Group(found, "consumer-coordinator-metrics", own), metrics, subscription)
@@ -168,6 +169,10 @@ def _add_coordinator_metrics(group: Group, metrics: ClientMetrics, subscription:
     group.count("heartbeat", heartbeats)
     group.put("heartbeat-response-time-max", heartbeats.maximum)
     group.count("sync", metrics.api(ApiKey.SYNC_GROUP))
+    group.spread("rebalance-latency", metrics.rebalances)
+    group.put("rebalance-latency-total", metrics.rebalances.total)
+    group.put("rebalance-total", metrics.rebalances.count)
+    group.put("rebalance-rate-per-hour", metrics.rebalances.count_rate * 3600)
 
 
 def _add_lags(fetches: Group, found: Metrics, own: Tags, subscription: Subscription) -> None:

@@ -153,6 +153,8 @@ class ClientMetrics:
         self.throttle_time = self.samples()  # ms, of produce or fetch responses
         self.time_between_polls = self.samples()  # ms
         self.last_poll_ms = 0  # monotonic; 0 before the first poll
+        self.poll_idle_ratio = self.samples()  # the time of a poll, as a part of that time and the time between polls
+        self._between_polls_ms = 0
         self.rebalances = self.samples()  # ms
 
     def samples(self) -> Samples:
@@ -213,11 +215,18 @@ class ClientMetrics:
         found.size.add(size)
 
     def polled(self) -> None:
-        """Counts a poll of a consumer."""
+        """Counts a poll of a consumer, which begins now."""
         now_ms = self._clock.monotonic_ms()
         if self.last_poll_ms:
-            self.time_between_polls.add(now_ms - self.last_poll_ms)
+            self._between_polls_ms = now_ms - self.last_poll_ms
+            self.time_between_polls.add(self._between_polls_ms)
         self.last_poll_ms = now_ms
+
+    def poll_ended(self) -> None:
+        """Counts the time of the poll that began last, as KafkaConsumerMetrics of Java's client does."""
+        poll_ms = self._clock.monotonic_ms() - self.last_poll_ms
+        if poll_ms + self._between_polls_ms:
+            self.poll_idle_ratio.add(poll_ms / (poll_ms + self._between_polls_ms))
 
 
 def make_metrics(config: ClientConfig, clock: Clock) -> ClientMetrics:

@@ -26,6 +26,25 @@ SENT, READ = (
     "org.apache.kafka.consumer.fetch.manager.records.consumed.total",
 )
 DELTA, GAUGE = "AGGREGATION_TEMPORALITY_DELTA", "GAUGE"
+# What KIP-714 requires of a consumer.
+REQUIRED_OF_CONSUMERS = {
+    f"org.apache.kafka.consumer.{name}"
+    for name in (
+        "connection.creation.rate",
+        "connection.creation.total",
+        "node.request.latency.avg",
+        "node.request.latency.max",
+        "poll.idle.ratio.avg",
+        "coordinator.commit.latency.avg",
+        "coordinator.commit.latency.max",
+        "coordinator.assigned.partitions",
+        "coordinator.rebalance.latency.avg",
+        "coordinator.rebalance.latency.max",
+        "coordinator.rebalance.latency.total",
+        "fetch.manager.fetch.latency.avg",
+        "fetch.manager.fetch.latency.max",
+    )
+}
 
 pytestmark = pytest.mark.peer
 
@@ -107,6 +126,24 @@ def write(kafka: Receiver, client_id: str, **options: object) -> None:
             producer.send("measured", "last").result(PATIENCE_S)
 
 
+def read(kafka: Receiver, client_id: str) -> int:
+    """Reads until the broker has received how many records were read; returns how many in all."""
+    consumer = Consumer(
+        bootstrap_servers=kafka.bootstrap, client_id=client_id, group_id=client_id, auto_offset_reset="earliest"
+    )
+    count = 0
+
+    def is_read() -> bool:
+        nonlocal count
+        count += len(consumer.poll(0.1))
+        return count >= RECORDS and kafka.total(client_id, READ) > 0
+
+    with consumer:
+        consumer.subscribe(["measured"])
+        wait_for(is_read)
+    return count
+
+
 def receives(kafka: Receiver, client_id: str) -> bool:
     return any(each.name == SENT for each in kafka.values(client_id))
 
@@ -131,20 +168,22 @@ def test_the_names_and_kinds_of_a_producers_metrics_are_those_of_javas_producer(
     assert ours <= theirs
 
 
+def test_the_names_and_kinds_of_a_consumers_metrics_are_those_of_javas_consumer(receiver: Receiver) -> None:
+    write(receiver, "writer", enable_metrics_push=False)
+    words = ["--topic", "measured", "--num-records", str(RECORDS), "--timeout", str(int(PATIENCE_S * 1000))]
+    settings = ["--bootstrap-server", receiver.bootstrap, "--command-property", "client.id=java-reader"]
+    receiver.tool("org.apache.kafka.tools.ConsumerPerformance", *words, *settings)
+    read(receiver, "compared-reader")
+    wait_for(lambda: receiver.total("java-reader", READ) > 0)
+    theirs, ours = (
+        {(each.kind, each.name) for each in receiver.values(client)} for client in ("java-reader", "compared-reader")
+    )
+    assert {name for _, name in ours} >= REQUIRED_OF_CONSUMERS
+    assert ours <= theirs
+
+
 def test_the_pushed_changes_of_a_consumer_add_up_to_its_total(receiver: Receiver) -> None:
     write(receiver, "writer", enable_metrics_push=False)
-    consumer = Consumer(
-        bootstrap_servers=receiver.bootstrap, client_id="reader", group_id="g", auto_offset_reset="earliest"
-    )
-    with consumer:
-        consumer.subscribe(["measured"])
-        read = 0
-
-        def is_read() -> bool:
-            nonlocal read
-            read += len(consumer.poll(0.1))
-            return read >= RECORDS and receiver.total("reader", READ) > 0
-
-        wait_for(is_read)
-    wait_for(lambda: receiver.total("reader", READ) == read)
+    count = read(receiver, "reader")
+    wait_for(lambda: receiver.total("reader", READ) == count)
     assert receiver.values("writer") == []

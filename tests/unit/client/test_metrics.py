@@ -51,11 +51,26 @@ def test_requests_and_responses_are_counted_by_broker_and_api():
     assert metrics.throttle_time.maximum == 3
 
 
+def test_the_idle_ratio_is_the_time_of_polls_of_that_time_and_the_time_between_polls():
+    clock = Clock()
+    metrics = ClientMetrics("consumer", "mine", clock, window_ms=1000, number=2)
+    metrics.polled()
+    metrics.poll_ended()
+    assert math.isnan(metrics.poll_idle_ratio.average)  # the first poll took no time
+    clock.now_ms += 60
+    metrics.polled()
+    clock.now_ms += 20
+    metrics.poll_ended()
+    assert (metrics.poll_idle_ratio.average, metrics.time_between_polls.total) == (0.25, 60.0)
+
+
 def test_the_names_of_pushed_metrics_are_those_of_kip_714():
     name = MetricName("connection-creation-total", "producer-metrics", (("client-id", "a"),))
     assert telemetry_name(name) == "org.apache.kafka.producer.connection.creation.total"
     node = MetricName("request-latency-avg", "producer-node-metrics", (("client-id", "a"), ("node-id", "node-1")))
     assert telemetry_name(node) == "org.apache.kafka.producer.node.request.latency.avg"
+    count = MetricName("count", "kafka-metrics-count", (("client-id", "a"),))
+    assert telemetry_name(count) == "org.apache.kafka.kafka.count.count"
     assert is_requested(name, ["org.apache.kafka.producer.connection."])
     assert is_requested(name, [""])
     assert not is_requested(name, ["org.apache.kafka.consumer."])
