@@ -6,6 +6,7 @@ import gc
 import getpass
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -58,27 +59,12 @@ def run(arguments: Arguments) -> int:
             "users who log in can reach the clusters"
         )
     _check_oauth(arguments, login, next(iter(clusters.values())))
+    settings = _settings(arguments, clusters, host, login)
     bound = listen(host, port)
-    port = bound.getsockname()[1]
-    settings = Settings(
-        clusters,
-        _hosts(arguments, host),
-        login,
-        users=_users(arguments),
-        mechanism=arguments["mechanism"],
-        allow_changes=arguments["allow-changes"],
-        audit_topic=arguments["audit-topic"] if arguments["allow-changes"] else "",
-        metadata_directory=arguments["metadata-directory"],
-        registries=_registries(arguments, list(clusters)),
-        mask_rules=_mask_rules(arguments),
-        history_topic=arguments["history-topic"],
-        zookeepers=_zookeepers(arguments, list(clusters)),
-        is_secure=tls is not None,
-        port=port,
-    )
+    settings = replace(settings, port=bound.getsockname()[1])
     logging.getLogger("kafkapy.console").setLevel(logging.INFO)
     console = Console(settings)
-    shown = f"{'http' if tls is None else 'https'}://{f'[{host}]' if ':' in host else host}:{port}/"
+    shown = f"{'http' if tls is None else 'https'}://{f'[{host}]' if ':' in host else host}:{settings.port}/"
     if login is Login.TOKEN:
         shown += f"login?token={quote(settings.token)}"
 
@@ -103,6 +89,25 @@ def run(arguments: Arguments) -> int:
         finally:
             console.close()
     return 0
+
+
+def _settings(arguments: Arguments, clusters: dict[str, dict[str, Any]], host: str, login: Login) -> Settings:
+    """Returns the settings without the port, according to the command line. Raises UsageError or ConfigError."""
+    return Settings(
+        clusters,
+        _hosts(arguments, host),
+        login,
+        users=_users(arguments),
+        mechanism=arguments["mechanism"],
+        allow_changes=arguments["allow-changes"],
+        audit_topic=arguments["audit-topic"],
+        metadata_directory=arguments["metadata-directory"],
+        registries=_registries(arguments, list(clusters)),
+        mask_rules=_mask_rules(arguments),
+        history_topic=arguments["history-topic"],
+        zookeepers=_zookeepers(arguments, list(clusters)),
+        is_secure=arguments["tls-certificate"] is not None,
+    )
 
 
 def _print_hash(name: str) -> int:

@@ -19,7 +19,7 @@ FIGURES = {
 }
 FINE_S, FINE_POINTS = 10.0, 360
 COARSE_S, COARSE_POINTS = 300.0, 2016
-MOST_SERIES = 600
+MOST_CURVES = 600
 
 Points = list[tuple[float, float | None]]
 
@@ -35,7 +35,7 @@ def group_series(group: str) -> str:
 
 
 class Ring:
-    """The last `length` points of at most MOST_SERIES series, which share the times of the points. Not thread-safe.
+    """The last `length` points of at most MOST_CURVES series, which share the times of the points. Not thread-safe.
 
     The memory is 8 bytes for a point of a series.
     """
@@ -49,14 +49,14 @@ class Ring:
     def add(self, wall_s: float, values: Mapping[str, float]) -> None:
         """Adds a point at `wall_s` (seconds since 1970), which replaces the oldest point of a full ring.
 
-        A series without a value has a gap. New series are left out while there are MOST_SERIES.
+        A series without a value has a gap. New series are left out while there are MOST_CURVES.
         """
         at = self._next
         self._times[at] = wall_s
         for name, found in self._series.items():
             found[at] = values.get(name, math.nan)
         for name in values.keys() - self._series.keys():
-            if len(self._series) < MOST_SERIES:
+            if len(self._series) < MOST_CURVES:
                 self._series[name] = array("d", [math.nan]) * self._length
                 self._series[name][at] = values[name]
         self._next = (at + 1) % self._length

@@ -36,7 +36,7 @@ MOST_SAMPLED_TOPICS = 200
 MOST_SAMPLED_GROUPS = 200
 # The pause after a sample is at least this many times its duration, so that a large cluster is sampled less often.
 PAUSE_FACTOR = 50
-LONGEST_PAUSE_S = 120.0
+LONGEST_SAMPLE_PAUSE_S = 120.0
 STORE_TIMEOUT_MS = 10_000
 _LARGEST_RECORD = 1 << 20
 
@@ -88,7 +88,7 @@ class Sampler:
             except Exception as error:
                 self._note(error)
             took_s = time.monotonic() - began_s
-            self._stopping.wait(min(max(FINE_S - took_s, PAUSE_FACTOR * took_s), LONGEST_PAUSE_S))
+            self._stopping.wait(min(max(FINE_S - took_s, PAUSE_FACTOR * took_s), LONGEST_SAMPLE_PAUSE_S))
 
     def _note(self, error: Exception) -> None:
         """Writes an error to the log, unless it is the same as the last one or the console is ending."""

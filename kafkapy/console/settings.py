@@ -32,7 +32,8 @@ class Settings:
     users: the users of Login.FILE.
     mechanism: the SASL mechanism of Login.CLUSTER.
     allow_changes: whether users may change clusters.
-    audit_topic: the topic to which a record is written for each change; "" writes none.
+    audit_topic: the topic to which a record is written for each change, and from which pages name who has changed
+        something; "" writes and reads none.
     metadata_directory: a log directory of this machine to read the first cluster's metadata log from.
     registries: the address of a schema registry for some of the clusters.
     zookeepers: the connect string of the ZooKeeper with the offsets of old consumers, for some of the clusters.

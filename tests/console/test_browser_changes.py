@@ -1,4 +1,4 @@
-"""What Kafka Manager offers, in a browser: see clusters, brokers, topics, partitions and groups, and change them."""
+"""The functions of Kafka Manager in a browser: clusters, brokers, topics, partitions, groups, and changes of them."""
 
 from __future__ import annotations
 

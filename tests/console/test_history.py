@@ -16,7 +16,7 @@ from kafkapy.console.history import (
     COARSE_S,
     FINE_POINTS,
     FINE_S,
-    MOST_SERIES,
+    MOST_CURVES,
     History,
     Ring,
     group_series,
@@ -39,9 +39,9 @@ def test_a_ring_has_the_newest_points_in_order():
 
 def test_the_series_of_a_ring_are_bounded_and_replaced_when_they_have_no_points():
     ring = Ring(3)
-    ring.add(0, {f"old {number}": 1.0 for number in range(MOST_SERIES)})
+    ring.add(0, {f"old {number}": 1.0 for number in range(MOST_CURVES)})
     ring.add(1, {"new": 1.0})
-    assert len(ring.names()) == MOST_SERIES
+    assert len(ring.names()) == MOST_CURVES
     assert "new" not in ring.names()
     for second in range(2, 7):
         ring.add(second, {"new": 1.0})

@@ -6,6 +6,7 @@ from kafkapy.console.changes.change import Change
 from kafkapy.console.changes.group_changes import DELETE_GROUP, RESET_OFFSETS
 from kafkapy.console.changes.partition_changes import ELECT_LEADERS, REASSIGN
 from kafkapy.console.changes.record_changes import PRODUCE
+from kafkapy.console.changes.redrive import REDRIVE
 from kafkapy.console.changes.replay import REPLAY
 from kafkapy.console.changes.topic_changes import ADD_PARTITIONS, ALTER_CONFIGURATION, CREATE_TOPIC, DELETE_TOPIC
 
@@ -18,6 +19,7 @@ CHANGES: dict[str, Change] = {
         DELETE_TOPIC,
         PRODUCE,
         REPLAY,
+        REDRIVE,
         RESET_OFFSETS,
         DELETE_GROUP,
         REASSIGN,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkapy.client import Admin
+from kafkapy.console.audit_trail import author_of, changes_of, topic_names
 from kafkapy.console.cluster_view import REACH_S, ClusterView
 from kafkapy.console.message_query import time_of
 from kafkapy.console.problem import Problem
@@ -58,11 +59,13 @@ def show(visit: Visit) -> Page:
     end = _offset(visit, history, "at", history.end_offset)
     image = history.image_at(end)
     wanted = visit.text("q").lower()
+    changes = changes_of(visit.cluster, visit.settings.audit_topic)
+    names = topic_names(history) if changes else {}
     found = []
     for record in reversed(history.between(0, end)):
         text = _summary(record)
         if wanted in text.lower():
-            found.append((record, text))
+            found.append((record, text, author_of(changes, record, names)))
             if len(found) == RECORDS_OF_A_PAGE:
                 break
     return Page(
@@ -74,6 +77,7 @@ def show(visit: Visit) -> Page:
             "at": visit.text("at"),
             "wanted": wanted,
             "records": found,
+            "has_authors": any(author for _, _, author in found),
             "image": image,
             "topics": len(image.topics.by_name),
             "partitions": sum(len(each.partitions) for each in image.topics.by_name.values()),
@@ -149,5 +153,8 @@ def show_partition(visit: Visit) -> Page:
     if not events:
         raise Problem(404, f"The metadata log has no event of partition {topic.name}-{number}.")
     numbers = [each.partition for each in topic.partitions]
+    changes = changes_of(visit.cluster, visit.settings.audit_topic)
+    names = topic_names(history) if changes else {}
+    shown = [(each, author_of(changes, each.record, names)) for each in events[::-1][:500]]
     values = {"tab": "topics", "part_name": "history", "topic": topic, "number": number, "numbers": numbers}
-    return Page("partition_history", {**values, "events": events[::-1][:500]})
+    return Page("partition_history", {**values, "events": shown})
