@@ -15,6 +15,7 @@ from kafkapy.client.oauth_login import TOKEN_URL_KEY
 from kafkapy.config.properties import read_properties
 from kafkapy.console.masking import MaskRule, parse_rule
 from kafkapy.console.settings import OAUTH_MECHANISM, Login, Settings
+from kafkapy.console.spark_jobs import DEFAULT_JOBS_TOPIC
 from kafkapy.ephemeral import call_at_end_of_input
 from kafkapy.errors import ConfigError
 from kafkapy.metrics.http_server import parse_address
@@ -104,6 +105,7 @@ def _settings(arguments: Arguments, clusters: dict[str, dict[str, Any]], host: s
         metadata_directory=arguments["metadata-directory"],
         registries=_registries(arguments, list(clusters)),
         mask_rules=_mask_rules(arguments),
+        jobs_topic=arguments["jobs-topic"],
         history_topic=arguments["history-topic"],
         zookeepers=_zookeepers(arguments, list(clusters)),
         is_secure=arguments["tls-certificate"] is not None,
@@ -306,6 +308,12 @@ TOOL = Tool(
             "The schema registry of the first cluster, or of the cluster NAME, to decode Avro, JSON Schema and "
             "Protobuf; may be repeated. Needs the extra `schemas`.",
             "URL|NAME=URL",
+        ),
+        Option(
+            "jobs-topic",
+            "The topic, of each cluster, to which Spark jobs write their figures (their option --progress-topic).",
+            "TOPIC",
+            default=DEFAULT_JOBS_TOPIC,
         ),
         Option(
             "mask",

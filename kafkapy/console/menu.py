@@ -4,6 +4,7 @@ MENU = (
     ("overview", "/", "Overview"),
     ("topics", "/topics", "Topics"),
     ("groups", "/groups", "Groups"),
+    ("jobs", "/jobs", "Spark jobs"),
     ("history", "/history", "History"),
     ("brokers", "/brokers", "Brokers"),
     ("directories", "/directories", "Log directories"),

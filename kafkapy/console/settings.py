@@ -39,6 +39,7 @@ class Settings:
     zookeepers: the connect string of the ZooKeeper with the offsets of old consumers, for some of the clusters.
     history_topic: the compacted topic of each cluster in which its history is stored; "" stores none.
     mask_rules: what no user sees of the records of some topics.
+    jobs_topic: the topic of each cluster from which running Spark jobs are read.
     is_secure: whether the console is served with TLS, so that its cookie is never sent without it.
     port: the port on which the console listens.
     """
@@ -56,6 +57,7 @@ class Settings:
     zookeepers: Mapping[str, str] = field(default_factory=dict)
     history_topic: str = ""
     mask_rules: tuple[MaskRule, ...] = ()
+    jobs_topic: str = ""
     is_secure: bool = False
     port: int = 0
 

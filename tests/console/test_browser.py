@@ -11,7 +11,7 @@ from tests.console.screens import Group, Messages, Overview, Topics
 PATHS = (
     *("/", "/topics", "/topics/orders", "/topics/orders/partitions", "/topics/orders/configuration"),
     *("/topics/orders/records/1/50", "/topics/hostile?from=oldest", "/groups", "/group?id=billing", "/brokers"),
-    "/history",
+    *("/history", "/jobs"),
     *("/directories", "/transactions", "/security", "/metadata", "/metadata/difference?from=0"),
 )
 
