@@ -16,11 +16,11 @@ from kafkapy.types import TopicPartition
 
 # The newest records of the audit topic that are read.
 MOST_AUDITED = 10_000
-_READING_S = 5.0
+_AUDIT_READING_S = 5.0
 # The clocks of the console and the controller may differ by this time; names decide between changes in it.
 _TOLERANCE_MS = 2_000
 # The duration of a change whose end the topic does not have.
-_LONGEST_MS = 60_000
+_LONGEST_CHANGE_MS = 60_000
 
 
 class AuditedChange(NamedTuple):
@@ -43,7 +43,7 @@ class AuditedChange(NamedTuple):
         0 is within this time; None means that the record has not the change's name among its `names`, or is too far
         away to come from the change.
         """
-        end_ms = self.began_ms + _LONGEST_MS if self.ended_ms is None else self.ended_ms
+        end_ms = self.began_ms + _LONGEST_CHANGE_MS if self.ended_ms is None else self.ended_ms
         away_ms = max(self.began_ms - wall_ms, wall_ms - end_ms, 0)
         return away_ms if self.name in names and away_ms <= _TOLERANCE_MS else None
 
@@ -68,7 +68,7 @@ def _read(view: ClusterView, topic: str) -> list[AuditedChange]:
         start = max(ends.first, ends.end - MOST_AUDITED)
         values = []
         with RangeReader(view.properties) as reader:
-            for batch in reader.read(partition, start, ends.end, columns=("value",), timeout=_READING_S):
+            for batch in reader.read(partition, start, ends.end, columns=("value",), timeout=_AUDIT_READING_S):
                 values += [read_row(batch, row)["value"] for row in range(len(batch))]
     except (ApiError, TimeoutError, Problem):
         return []

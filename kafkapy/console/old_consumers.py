@@ -26,7 +26,7 @@ MOST_OLD_GROUPS = 200
 MOST_OLD_PARTITIONS = 5_000
 MOST_MEMBERS = 1_000
 # The time in which offsets are read, after which a page shows what it has.
-READING_S = 3.0
+OLD_GROUPS_READING_S = 3.0
 # A server that does not respond is given up after this time.
 ZOOKEEPER_TIMEOUT_MS = 4_000
 _LARGEST_OFFSET = (1 << 63) - 1
@@ -150,12 +150,12 @@ def _in_session(view: ClusterView, read: Callable[[_Reader], T]) -> T:
 
 
 class _Reader:
-    """Reads groups in one session, until READING_S have passed and at most MOST_OLD_PARTITIONS partitions."""
+    """Reads groups in one session: at most MOST_OLD_PARTITIONS partitions, and for OLD_GROUPS_READING_S seconds."""
 
     def __init__(self, client: ZooKeeperClient, view: ClusterView) -> None:
         self._client = client
         self._view = view
-        self._end_s = time.monotonic() + READING_S
+        self._end_s = time.monotonic() + OLD_GROUPS_READING_S
         self._left = MOST_OLD_PARTITIONS
 
     @property

@@ -20,7 +20,7 @@ DEFAULT_JOBS_TOPIC = "__kafkapy_jobs"
 # The newest records of all partitions together that are read.
 MOST_BATCHES = 5_000
 MOST_QUERIES = 500
-_READING_S = 5.0
+_JOBS_READING_S = 5.0
 # A query without a micro-batch for this time, or for ten times its last one, is shown as silent.
 SILENT_MS = 60_000
 
@@ -83,7 +83,7 @@ def _read(view: ClusterView, topic: str) -> list[Query]:
     values: list[bytes | None] = []
     if ranges:
         with RangeReader(view.properties) as reader:
-            for batch in reader.read_ranges(ranges, columns=("value",), timeout=_READING_S):
+            for batch in reader.read_ranges(ranges, columns=("value",), timeout=_JOBS_READING_S):
                 if batch is not None:
                     values += [read_row(batch, row)["value"] for row in range(len(batch))]
     return queries_in(values)
