@@ -34,8 +34,8 @@ log = logging.getLogger("kafkapy.console.history")
 MOST_SAMPLED_PARTITIONS = 2_000
 MOST_SAMPLED_TOPICS = 200
 MOST_SAMPLED_GROUPS = 200
-# The pause after a sample is at least this many times its duration, so that a large cluster is sampled less often.
-PAUSE_FACTOR = 50
+# The pause after a sample is at least this many times its processor time, so that a large cluster is sampled less often.
+PAUSE_FACTOR = 100
 LONGEST_SAMPLE_PAUSE_S = 120.0
 STORE_TIMEOUT_MS = 10_000
 _LARGEST_RECORD = 1 << 20
@@ -72,7 +72,7 @@ class Sampler:
     def _run(self) -> None:
         is_restored = self._store is None
         while not self._stopping.is_set():
-            began_s = time.monotonic()
+            began_s, spent_s = time.monotonic(), time.thread_time()
             try:
                 self._view.check_reachable()
                 if not is_restored:
@@ -87,8 +87,8 @@ class Sampler:
                 self._refusal = ""
             except Exception as error:
                 self._note(error)
-            took_s = time.monotonic() - began_s
-            self._stopping.wait(min(max(FINE_S - took_s, PAUSE_FACTOR * took_s), LONGEST_SAMPLE_PAUSE_S))
+            took_s, spent_s = time.monotonic() - began_s, time.thread_time() - spent_s
+            self._stopping.wait(min(max(FINE_S - took_s, PAUSE_FACTOR * spent_s), LONGEST_SAMPLE_PAUSE_S))
 
     def _note(self, error: Exception) -> None:
         """Writes an error to the log, unless it is the same as the last one or the console is ending."""
