@@ -34,7 +34,7 @@ log = logging.getLogger("kafkapy.console.history")
 MOST_SAMPLED_PARTITIONS = 2_000
 MOST_SAMPLED_TOPICS = 200
 MOST_SAMPLED_GROUPS = 200
-# The pause after a sample is at least this many times its processor time, so that a large cluster is sampled less often.
+# The pause after a sample is at least this many times its processor time: a large cluster is sampled less often.
 PAUSE_FACTOR = 100
 LONGEST_SAMPLE_PAUSE_S = 120.0
 STORE_TIMEOUT_MS = 10_000
