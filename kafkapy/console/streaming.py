@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from threading import Lock, Thread
 
 import anyio
 import anyio.to_thread
@@ -45,10 +46,12 @@ class StreamedPage(StreamingResponse):
 
 async def _gathered(chunks: Iterator[str], stop: Callable[[], None]) -> AsyncIterator[bytes]:
     limiter = anyio.CapacityLimiter(1)  # a search must not wait for the threads of other pages
+    running = Lock()
+    is_last = False
     try:
         while True:
             text, is_last = await anyio.to_thread.run_sync(
-                lambda: _next_chunks(chunks), abandon_on_cancel=True, limiter=limiter
+                lambda: _next_chunks(chunks, running), abandon_on_cancel=True, limiter=limiter
             )
             if text:
                 yield text.encode("utf-8", "replace")
@@ -60,18 +63,33 @@ async def _gathered(chunks: Iterator[str], stop: Callable[[], None]) -> AsyncIte
         yield b"\nThe console failed here by a defect; its log has the details.\n"
     finally:
         stop()
+        if not is_last:
+            Thread(target=_close, args=(chunks, running), name="end of a page", daemon=True).start()
 
 
-def _next_chunks(chunks: Iterator[str]) -> tuple[str, bool]:
+def _close(chunks: Iterator[str], running: Lock) -> None:
+    """Closes the generator of a page that the browser has left, which releases what the generator holds.
+
+    Waits until the thread that runs the generator has left it. Without this the garbage collector would close it, at
+    any later time.
+    """
+    with running:
+        close = getattr(chunks, "close", None)
+        if close is not None:
+            close()
+
+
+def _next_chunks(chunks: Iterator[str], running: Lock) -> tuple[str, bool]:
     """Takes the next chunks from the iterator, and returns (their text, whether the iterator has ended).
 
     Stops after an empty chunk, which the page yields to have its rows sent, after _GATHER_S seconds, or when the text
     has more than _MOST_CHARACTERS characters.
     """
     gathered, began_s, length = [], time.monotonic(), 0
-    for chunk in chunks:
-        gathered.append(chunk)
-        length += len(chunk)
-        if not chunk or length > _MOST_CHARACTERS or time.monotonic() - began_s >= _GATHER_S:
-            return "".join(gathered), False
+    with running:
+        for chunk in chunks:
+            gathered.append(chunk)
+            length += len(chunk)
+            if not chunk or length > _MOST_CHARACTERS or time.monotonic() - began_s >= _GATHER_S:
+                return "".join(gathered), False
     return "".join(gathered), True
