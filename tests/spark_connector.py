@@ -53,6 +53,13 @@ def connector_python() -> Path:
     return python
 
 
+def connector_variables() -> dict[str, str]:
+    """Returns the environment variables with which `kafkapy jobs` uses that release and its Python."""
+    python = connector_python()
+    home = next(python.parents[1].glob("lib/python*/site-packages/pyspark"))
+    return {"SPARK_HOME": str(home), "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)}
+
+
 def run_in_connector_environment(
     module: str, *arguments: str, timeout_s: float = 600, shows_progress: bool = False
 ) -> Any:

@@ -17,7 +17,7 @@ import pytest
 
 from kafkapy.client import Producer
 from tests.broker_process import BrokerProcess
-from tests.spark_connector import connector_python
+from tests.spark_connector import connector_variables
 from tests.spark_session import ROOT
 
 pytestmark = [pytest.mark.full, pytest.mark.peer, pytest.mark.timeout(1800)]
@@ -62,10 +62,8 @@ print(json.dumps(found))
 
 
 def environment():
-    python = connector_python()
-    home = next(python.parents[1].glob("lib/python*/site-packages/pyspark"))
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK", "SPARK"))}
-    return {**inherited, "SPARK_HOME": str(home), "PYSPARK_PYTHON": str(python), "PYTHONPATH": str(ROOT)}
+    return {**inherited, **connector_variables(), "PYTHONPATH": str(ROOT)}
 
 
 def submit(*words, **more):
