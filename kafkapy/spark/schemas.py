@@ -10,6 +10,7 @@ import datetime
 import decimal
 import functools
 import json
+import math
 import uuid
 from typing import Any
 
@@ -29,6 +30,7 @@ class Decoder:
             "avro": AvroDeserializer, "protobuf": ProtobufDeserializer, "json-schema": JsonDeserializer,
         }  # fmt: skip
         self._deserialize = kinds[form](registry)
+        self._has_nan = form == "avro"  # JSON itself has no such number, although Python's parser accepts it
 
     def decode(self, value: bytes | None) -> tuple[str | None, str | None]:
         """Returns (JSON text, None), or (None, the reason) if the value cannot be decoded; (None, None) for None.
@@ -38,7 +40,7 @@ class Decoder:
         if value is None:
             return None, None
         try:
-            return _as_json(self._deserialize("", bytes(value))), None
+            return _as_json(self._deserialize("", bytes(value)), has_nan=self._has_nan), None
         except (WrongFrame, SchemaMismatch) as error:
             return None, str(error)
         except RegistryFailure as error:
@@ -47,12 +49,34 @@ class Decoder:
             return None, f"the registry does not have the schema: {error}"
 
 
-def _as_json(value: Any) -> str:
-    if hasattr(value, "DESCRIPTOR"):  # a message of Protobuf
-        from google.protobuf.json_format import MessageToDict
+def _as_json(value: Any, *, has_nan: bool) -> str:
+    """Returns a decoded value as JSON text. Raises SchemaMismatch if the value cannot be represented in JSON.
 
-        value = MessageToDict(value, preserving_proto_field_name=True)
-    return json.dumps(value, ensure_ascii=False, default=_plain)
+    With `has_nan`, numbers that JSON lacks become the texts NaN, Infinity and -Infinity, as in Protobuf's JSON.
+    """
+    try:
+        if hasattr(value, "DESCRIPTOR"):  # a message of Protobuf
+            from google.protobuf.json_format import MessageToDict
+
+            value = MessageToDict(value, preserving_proto_field_name=True)
+        elif has_nan:
+            value = _with_names_of_numbers(value)
+        text = json.dumps(value, ensure_ascii=False, default=_plain, allow_nan=False)
+        text.encode()  # half of a surrogate pair, which JSON can escape, is no text for Spark
+    except (ValueError, TypeError, RecursionError) as error:
+        raise SchemaMismatch(f"the value cannot be represented in JSON: {error}") from None
+    return text
+
+
+def _with_names_of_numbers(value: Any) -> Any:
+    """Returns a value of Avro in which the numbers that JSON lacks are texts."""
+    if isinstance(value, dict):
+        return {name: _with_names_of_numbers(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_with_names_of_numbers(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def _plain(value: Any) -> Any:
@@ -63,7 +87,7 @@ def _plain(value: Any) -> Any:
         return base64.b64encode(value).decode()
     if isinstance(value, decimal.Decimal | uuid.UUID):
         return str(value)
-    raise SchemaMismatch(f"{type(value).__name__} cannot be represented in JSON")
+    raise TypeError(f"it contains a {type(value).__name__}")
 
 
 @functools.cache
