@@ -23,10 +23,18 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 def register(spark: Any) -> None:
     """Registers the data source `kafkapy` in a Spark session, unless Spark has found it among the installed packages.
 
-    Also enables filters for data sources in Python (Spark 4.1 and later), which the option `pushFilters` needs.
+    Also enables filters for data sources in Python (Spark 4.1 and later), which the option `pushFilters` needs. Raises
+    RuntimeError if this PySpark is too old.
     """
+    import pyspark  # is not installed everywhere
     from pyspark.errors import AnalysisException
-    from pyspark.sql.datasource import DataSourceReader  # PySpark is not installed everywhere
+
+    try:
+        from pyspark.sql.datasource import DataSourceReader
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            f"The data source kafkapy needs PySpark 4, and this is {pyspark.__version__}: pip install 'pyspark>=4,<5'"
+        ) from None
 
     from kafkapy.spark.source import KafkapySource
 

@@ -43,6 +43,7 @@ READ_NAMES = (
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
     "kafkaConsumer.pollTimeoutMs",
+    "checkpointOwner",
     "groupIdPrefix",
 )
 WRITE_NAMES = ("topic",)
@@ -104,6 +105,7 @@ class ReadOptions(NamedTuple):
     poll_timeout_ms: int
     retries: int
     retry_interval_ms: int
+    checkpoint_owner: str  # empty without the option
 
 
 class WriteOptions(NamedTuple):
@@ -145,6 +147,7 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool) -> ReadOptio
         poll_timeout_ms=reader.number("kafkaConsumer.pollTimeoutMs", 120_000),
         retries=reader.number("fetchOffset.numRetries", 3),
         retry_interval_ms=reader.number("fetchOffset.retryIntervalMs", 10),
+        checkpoint_owner=given.get("checkpointOwner", "").strip(),
     )
 
 

@@ -1,10 +1,11 @@
 """Offsets of a stream as Spark's checkpoint stores them, and the ranges of the micro-batch between two. Pure functions.
 
-An offset has the JSON of Spark's Kafka source, `{"topic": {"0": 23}}`, and three more keys, which no topic can have:
+An offset has the JSON of Spark's Kafka source, `{"topic": {"0": 23}}`, and four more keys, which no topic can have:
 
     "$ids"      {"topic": "its id"}     identifies a topic that was deleted and created again
     "$from"     {"topic": {"2": 5}}     the starts of partitions that the previous offset does not have
     "$initial"  true                    the first offset of a query
+    "$owner"    "hot-search"            the option checkpointOwner of the query
 
 The checkpoint stores only the end of the first batch. To repeat this batch, Spark asks for the first offset again, and
 the option `latest` may then give higher offsets. The end therefore stores the starts in `$from`, so that a repeated
@@ -20,7 +21,7 @@ from kafkapy.named_tuple import NamedTuple
 from kafkapy.spark.topic_partitions import flatten, nest
 from kafkapy.types import TopicPartition
 
-INITIAL, FROM, IDS = "$initial", "$from", "$ids"
+INITIAL, FROM, IDS, OWNER = "$initial", "$from", "$ids", "$owner"
 
 
 class StreamOffset(NamedTuple):
@@ -29,12 +30,14 @@ class StreamOffset(NamedTuple):
     `ids` has the topic ids by name. `starts` has the offset at which the batch that ends at this position begins, for
     the partitions of which the preceding position does not have it: new partitions, partitions of topics that were
     created again, and all partitions of the first batch. `is_initial` is True for the first position of a query.
+    `owner` is the name of the program to which the checkpoint belongs, or empty.
     """
 
     positions: dict[TopicPartition, int]
     ids: dict[str, str] = {}
     starts: dict[TopicPartition, int] = {}
     is_initial: bool = False
+    owner: str = ""
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {**nest(self.positions)}
@@ -44,6 +47,8 @@ class StreamOffset(NamedTuple):
             found[FROM] = nest(self.starts)
         if self.is_initial:
             found[INITIAL] = True
+        if self.owner:
+            found[OWNER] = self.owner
         return found
 
     @classmethod
@@ -54,6 +59,7 @@ class StreamOffset(NamedTuple):
             dict(found.get(IDS, {})),
             flatten("The checkpoint's offset", found.get(FROM, {})),
             bool(found.get(INITIAL)),
+            str(found.get(OWNER, "")),
         )
 
     def is_same_topic(self, other: StreamOffset, topic: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkapy.errors import ConfigError
 from kafkapy.spark.data_loss import report_loss
 from kafkapy.spark.limits import TriggerDelay, divide, limit_offsets
 from kafkapy.spark.log_bounds import unknown_topics, within_log
@@ -48,7 +49,9 @@ class StreamPosition:
             if found.missing:
                 raise unknown_topics(found.missing)
             positions = resolve(self._options.starting, found.partitions, self._cluster.look_up)
-            self._initial = self._last = StreamOffset(positions, found.ids, is_initial=True)
+            self._initial = self._last = StreamOffset(
+                positions, found.ids, is_initial=True, owner=self._options.checkpoint_owner
+            )
         return self._initial
 
     def stop_at_latest(self) -> None:
@@ -66,7 +69,8 @@ class StreamPosition:
         """Returns the end of the batch that begins at `start_json`, or the start if the batch has to wait or is empty.
 
         Spark before 4.2 passes None as the start, which means the end of the last batch. With `is_unlimited` the
-        options do not limit the batch. Raises DataLossError if records are missing and failOnDataLoss is true.
+        options do not limit the batch. Raises DataLossError if records are missing and failOnDataLoss is true, and
+        ConfigError if the start belongs to another owner.
         """
         start = self._start_offset(start_json)
         found = self._cluster.partitions()
@@ -86,7 +90,7 @@ class StreamPosition:
         if start.is_initial:
             new_starts = starts
         ids = {**{topic: start.ids[topic] for topic in found.missing if topic in start.ids}, **found.ids}
-        end = StreamOffset(ends, ids, new_starts)
+        end = StreamOffset(ends, ids, new_starts, owner=self._options.checkpoint_owner or start.owner)
         if not start.is_initial and not new_starts and ends == start.positions and ids == start.ids:
             return start  # the same object: Spark compares the JSON text of offsets
         self._last = end
@@ -95,9 +99,10 @@ class StreamPosition:
     def ranges(self, start: dict[str, Any], end: dict[str, Any]) -> list[OffsetRange]:
         """Returns the ranges that the tasks of the batch between two offsets read.
 
-        A repeated batch has the same ranges. Raises DataLossError if records are missing and failOnDataLoss is true.
+        A repeated batch has the same ranges. Raises DataLossError if records are missing and failOnDataLoss is true,
+        and ConfigError if the offsets belong to another owner.
         """
-        first, last = StreamOffset.from_json(start), StreamOffset.from_json(end)
+        first, last = self._own(StreamOffset.from_json(start)), self._own(StreamOffset.from_json(end))
         self._last = last
         fails = self._options.fail_on_data_loss
         plan = plan_micro_batch(first, last)
@@ -114,8 +119,21 @@ class StreamPosition:
 
     def _start_offset(self, start_json: dict[str, Any] | None) -> StreamOffset:
         if start_json is not None:
-            return StreamOffset.from_json(start_json)
+            return self._own(StreamOffset.from_json(start_json))
         return self._last if self._last is not None else StreamOffset({})
+
+    def _own(self, offset: StreamOffset) -> StreamOffset:
+        """Returns an offset of the checkpoint, unless it belongs to another owner.
+
+        An owner adopts a checkpoint without one.
+        """
+        mine = self._options.checkpoint_owner
+        if mine and offset.owner and offset.owner != mine:
+            raise ConfigError(
+                f"The checkpoint belongs to {offset.owner}, and this is {mine}, which would continue in the middle of "
+                "its topics: give it a folder of its own (--checkpoint of the jobs, the option checkpointLocation)"
+            )
+        return offset
 
     def _is_new(self, start: StreamOffset, found: SourcePartitions, partition: TopicPartition) -> bool:
         now = StreamOffset({}, found.ids)

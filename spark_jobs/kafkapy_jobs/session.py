@@ -45,6 +45,7 @@ def start_session(name: str, arguments: Any, master: str = "") -> SparkSession:
     Spark Connect has the master and the log of its server. Ends the program if a broker, a topic or a file that the job
     needs cannot be reached.
     """
+    arguments.job_name = name
     check_job(name, arguments)
     builder = SparkSession.builder.appName(name)
     if master and not is_remote():

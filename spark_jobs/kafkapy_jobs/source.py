@@ -92,6 +92,8 @@ def _command_config(arguments: Any) -> dict[str, str]:
 def topic_options(arguments: Any, topic: str | None) -> dict[str, str]:
     """Returns the options of a reader of `topic`; None means the topic or the pattern of the arguments."""
     options = {**connection_options(arguments), "startingOffsets": arguments.starting_offsets}
+    if arguments.source == "kafkapy" and vars(arguments).get("job_name"):
+        options["checkpointOwner"] = arguments.job_name
     if topic is None and arguments.topic_pattern:
         options["subscribePattern"] = arguments.topic_pattern
     else:

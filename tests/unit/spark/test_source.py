@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -122,3 +123,11 @@ def test_a_stream_with_wrong_options_fails_at_its_first_question(call):
     with pytest.raises(ConfigError, match="endingOffsets is not valid in streaming queries"):
         call(reader)
     reader.stop()
+
+
+def test_an_old_pyspark_is_one_line(monkeypatch):
+    """PySpark before 4.0 has no module for data sources in Python."""
+    monkeypatch.setattr("pyspark.__version__", "3.5.1")
+    monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)
+    with pytest.raises(RuntimeError, match=r"^The data source kafkapy needs PySpark 4, and this is 3.5.1: pip install"):
+        register(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.errors import ApiError
+from kafkapy.errors import ApiError, ConfigError
 from kafkapy.spark.data_loss import DataLossError
 from kafkapy.spark.options import read_options
 from kafkapy.spark.stream_position import StreamPosition
@@ -221,3 +221,27 @@ def test_the_position_closes_its_cluster_and_has_seen_nothing_at_first(cluster):
     assert query.position.latest_seen() is None
     query.position.close()
     assert cluster.is_closed
+
+
+def test_a_checkpoint_of_another_owner_is_refused(cluster):
+    """Without the check, the query would continue at the position of another program."""
+    query = Query(cluster, startingOffsets="earliest", checkpointOwner="word-count")
+    first = query.start
+    query.batch()
+    assert first["$owner"] == query.start["$owner"] == "word-count"
+    own = Query(cluster, query.start, checkpointOwner="word-count")
+    assert own.batch() == []
+    other = Query(cluster, query.start, checkpointOwner="hot-search")
+    for ask in (other.plan, lambda: other.position.ranges(first, query.start)):
+        with pytest.raises(ConfigError, match=r"belongs to word-count, and this is hot-search.*folder of its own"):
+            ask()
+    assert Query(cluster, query.start).batch() == [], "a query without the option takes every checkpoint"
+
+
+def test_an_owner_adopts_a_checkpoint_without_one(cluster):
+    query = Query(cluster, startingOffsets="earliest")
+    query.batch()
+    cluster.grow("a", 0, 1)
+    adopted = Query(cluster, query.start, checkpointOwner="hot-search")
+    assert adopted.batch() == [("a-0", 10, 11)]
+    assert adopted.start["$owner"] == "hot-search"
