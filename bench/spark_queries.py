@@ -1,17 +1,13 @@
-"""The queries of `python -m bench.spark`, in one Spark session; prints seconds, CPU seconds and answers as JSON."""
+"""The set `reads` of `python -m bench.spark`, in one Spark session; prints seconds, CPU seconds and answers as JSON."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
-from kafkapy.spark import register
-from tests.spark_session import start_session
+from bench.spark_driver import cpu_seconds, start
 
 # Spark's own source always produces all columns; ours produces those of the given schema.
 FORMS = ("kafka", "kafkapy", "kafkapy-columns")
@@ -37,44 +33,20 @@ def hot_search(frame: Any) -> Any:
 QUERIES = {"count": count, "hot-search": hot_search}
 
 
-def cpu_seconds() -> float:
-    """Returns the CPU seconds of this process's descendants, ended ones included: the JVM and its Python workers."""
-    ticks = 0
-    children: dict[int, list[tuple[int, int]]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # the process has ended since it was listed
-        children.setdefault(int(fields[1]), []).append((int(path.parent.name), sum(map(int, fields[11:15]))))
-    waiting = [os.getpid()]
-    while waiting:
-        for pid, used in children.get(waiting.pop(), ()):
-            ticks += used
-            waiting.append(pid)
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
 def measured(spark: Any, form: str, query: str, source: dict[str, str]) -> tuple[dict[str, float], Any]:
-    began, cpu = time.monotonic(), cpu_seconds()
+    began, cpu = time.monotonic(), sum(cpu_seconds())
     reader = spark.read.format(form.partition("-")[0]).options(**source)
     if form == "kafkapy-columns":
         reader = reader.schema(COLUMNS[query])
     answer = QUERIES[query](reader.load())
-    figures = {"seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds() - cpu}
+    figures = {"seconds": time.monotonic() - began, "cpu_seconds": sum(cpu_seconds()) - cpu}
     print(json.dumps({"form": form, "query": query, **figures}), file=sys.stderr, flush=True)
     return figures, answer
 
 
 def main() -> None:
     bootstrap, topic, rounds = sys.argv[1:]
-    settings = {
-        "spark.jars": os.environ["SPARK_JARS"],
-        "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": "",  # both compilers, because throughput is measured
-    }
-    spark = start_session(Path(tempfile.mkdtemp(prefix="spark-queries-")), settings=settings)
-    register(spark)
+    spark = start()
     source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic}
     found: dict[str, Any] = {form: {query: [] for query in QUERIES} for form in FORMS}
     agree = True

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from bench.spark import report
+import os
+import subprocess
+import sys
+
+from bench.spark import medians, rates
+from bench.spark_driver import cpu_seconds
 from bench.spark_queries import FORMS
+from bench.spark_streams import quantile
 
 
 def test_rates_and_goals():
@@ -11,7 +17,31 @@ def test_rates_and_goals():
     measured = {
         form: [{"seconds": seconds[form] * noise, "cpu_seconds": 3.04} for noise in (1, 0.5, 9)] for form in FORMS
     }
-    found = {form: dict.fromkeys(("count", "hot-search"), measured[form]) for form in FORMS}
-    told = report(found, 1_000_000)
-    assert told["count"]["kafkapy"] == {"rows_per_s": 250_000, "cpu_s": 3.0, "times_own": 2.5, "reached": True}
-    assert not told["count"]["kafkapy-columns"]["reached"] and told["hot-search"]["goal"] == 1.0
+    told = rates(measured, "count", 1_000_000)
+    assert told["kafka"] == {"rows_per_s": 100_000, "cpu_s": 3.0}
+    assert told["kafkapy"] == {"rows_per_s": 250_000, "cpu_s": 3.0, "times_own": 2.5, "goal": 2.5, "reached": True}
+    assert not told["kafkapy-columns"]["reached"] and told["kafkapy-columns"]["goal"] == 4.0
+
+
+def test_medians_by_part_and_form():
+    rounds = [{"seconds": 1.0, "jvm_cpu_s": 2.0}, {"seconds": 3.0, "jvm_cpu_s": 4.0}, {"seconds": 2.0, "jvm_cpu_s": 9}]
+    assert medians({"kafka": {"read": rounds}}) == {"read": {"kafka": {"seconds": 2.0, "jvm_cpu_s": 4.0}}}
+
+
+def test_quantiles():
+    assert quantile([], 0.99) is None
+    assert quantile([7.0], 0.99) == 7.0
+    assert (quantile(range(100), 0.5), quantile(range(100), 0.99), quantile(range(10), 0.99)) == (50, 99, 9)
+
+
+def test_cpu_seconds_of_descendants_are_counted_by_program():
+    before = cpu_seconds()
+    work = "import time\nwhile time.process_time() < 0.3: pass"
+    subprocess.run([sys.executable, "-c", work], check=True)
+    reader = subprocess.Popen([sys.executable, "-c", f"{work}\nprint(1, flush=True)\ninput()"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
+    assert reader.stdout.readline() == b"1\n"
+    after = cpu_seconds()
+    reader.communicate(b"\n")
+    assert after.python - before.python >= 0.3 - 2 / os.sysconf("SC_CLK_TCK")
+    assert after.jvm == before.jvm == 0

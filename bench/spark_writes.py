@@ -1,0 +1,46 @@
+"""The set `writes` of `python -m bench.spark`: generated rows go to topics; prints seconds and CPU seconds as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from bench.spark_driver import cpu_seconds, start
+
+FORMS = ("kafka", "kafkapy")
+
+
+def measured(spark: Any, form: str, bootstrap: str, topic: str, rows: int) -> dict[str, float]:
+    """Writes rows with keys of up to 6 bytes and values of 100 bytes from four tasks."""
+    frame = spark.range(0, rows, 1, 4).selectExpr("cast(id % 100000 as string) as key", "rpad(id, 100, 'x') as value")
+    began, cpu = time.monotonic(), sum(cpu_seconds())
+    options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
+    frame.write.format(form).options(**options).mode("append").save()
+    figures = {"seconds": time.monotonic() - began, "cpu_seconds": sum(cpu_seconds()) - cpu}
+    print(json.dumps({"form": form, **figures}), file=sys.stderr, flush=True)
+    return figures
+
+
+def main() -> None:
+    bootstrap, topic, rounds, rows = sys.argv[1:]
+    spark = start()
+    found: dict[str, list[dict[str, float]]] = {form: [] for form in FORMS}
+    for number in range(int(rounds) + 1):
+        for form in FORMS if number % 2 else reversed(FORMS):
+            figures = measured(spark, form, bootstrap, f"{topic}-{form}", int(rows))
+            if number:  # the first round warms up
+                found[form].append(figures)
+    counts = {
+        form: spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", f"{topic}-{form}").load().count()
+        for form in FORMS
+    }  # fmt: skip
+    is_complete = set(counts.values()) == {int(rows) * (int(rounds) + 1)}
+    print(json.dumps({"spark": spark.version, "is_complete": is_complete, **found}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
