@@ -31,7 +31,7 @@ def clean_environment() -> dict[str, str]:
 class SparkDaemon(ServerProcess):
     """A process that runs a class of Spark until it is ended."""
 
-    start_timeout_s = 90.0
+    start_timeout_s = 300.0
 
     def __init__(self, directory: Path, class_name: str, *arguments: str) -> None:
         super().__init__(directory, port=0)

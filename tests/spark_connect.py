@@ -17,7 +17,7 @@ CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 class ConnectServer(ServerProcess):
     """A server whose queries run in two threads. `url` is the value for `--remote`."""
 
-    start_timeout_s = 180.0
+    start_timeout_s = 300.0
     ready_line = re.compile("Spark Connect server started at")
 
     def __init__(self, directory: Path) -> None:
