@@ -15,6 +15,16 @@ from kafkapy_jobs.arguments import VERBOSE, fail
 # The last line of a Python traceback within the text that Spark makes of it.
 _OWN_ERROR = re.compile(r"^\W*(?:kafkapy[\w.]*\.\w+|TimeoutError): (.+)$", re.MULTILINE)
 
+# A query whose checkpoint has the state of other options; Spark names the kind of the mismatch.
+_OTHER_STATE = re.compile(
+    r"\[((?:STATE_STORE_\w*NOT_COMPATIBLE|STATE_STORE_\w*SCHEMA\w*|STREAMING_STATEFUL_OPERATOR_NOT_MATCH\w*)[\w.]*)\]"
+)
+# What a table format says if a table has other columns than the rows, or was changed at the same time.
+_TABLE = re.compile(
+    r"(?:\[\w*(?:DELTA|INCOMPATIBLE_DATA_FOR_TABLE)[\w.]*\]|org\.apache\.iceberg\.exceptions\.\w+:) (.+)"
+)
+_TOO_BUSY = "Python worker failed to connect back"
+
 
 def run(main: Callable[[], None]) -> None:
     """Calls `main` and stops the Spark session when it has ended.
@@ -36,9 +46,28 @@ def run(main: Callable[[], None]) -> None:
 
 
 def error_line(error: Exception) -> str | None:
-    """Returns the line that explains an error of kafkapy's data source or of a query's text; None for other errors."""
+    """Returns the line that explains an error of kafkapy's data source, of a checkpoint or of a query's text.
+
+    Returns None for other errors.
+    """
     text = str(error)
     own = _OWN_ERROR.findall(text)
     if own:
         return str(own[-1]).strip()
+    state, table = _OTHER_STATE.search(text), _TABLE.search(text)
+    if state:
+        return (
+            f"the checkpoint has the state of another job or of other options ({state[1]}): use the options with which "
+            "it was created, or give --checkpoint a new folder"
+        )
+    if table:
+        return (
+            f"the table does not take the rows: {table[1].strip()} If another program has written to it or has changed "
+            "its columns, start the job again, or write to a table of its own"
+        )
+    if _TOO_BUSY in text:
+        return (
+            "a Python process of Spark did not start within ten seconds: the machine is too busy; start the job again, "
+            "which continues from its checkpoint"
+        )
     return text.strip().partition("\n")[0] if isinstance(error, AnalysisException) else None

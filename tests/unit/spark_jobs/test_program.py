@@ -42,6 +42,33 @@ def test_the_line_of_an_error_is_that_of_the_data_source(error, line):
     assert error_line(StreamingQueryException(TRACE.format(error=error))) == line
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            "Task failed: [STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] Provided key schema does not match.\nmore",
+            ["(STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE)", "give --checkpoint a new folder"],
+        ),
+        (
+            "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] Streaming stateful operator name does not match",
+            ["give --checkpoint a new folder"],
+        ),
+        (
+            "[DELTA_FAILED_TO_MERGE_FIELDS] Failed to merge fields 'id' and 'id'.\nmore",
+            ["Failed to merge fields 'id' and 'id'.", "a table of its own"],
+        ),
+        (
+            "org.apache.iceberg.exceptions.CommitFailedException: Version 3 already exists.\nmore",
+            ["Version 3 already exists.", "start the job again"],
+        ),
+        ("Python worker failed to connect back", ["did not start within ten seconds", "start the job again"]),
+    ],
+)
+def test_an_error_of_circumstances_says_what_to_do(error, words):
+    line = error_line(StreamingQueryException(TRACE.format(error=error)))
+    assert "\n" not in line and all(word in line for word in words), line
+
+
 def test_an_error_of_a_query_is_its_first_line():
     assert error_line(AnalysisException("\n[PATH_NOT_FOUND] Path does not exist: x.\nmore")) == (
         "[PATH_NOT_FOUND] Path does not exist: x."
