@@ -20,7 +20,7 @@ from tests.broker_process import BrokerProcess
 from tests.spark_connector import connector_variables
 from tests.spark_session import ROOT
 
-pytestmark = [pytest.mark.full, pytest.mark.peer, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.peer, pytest.mark.timeout(3600)]
 RECORDS = 3000
 SMALL = ("--conf", "spark.ui.enabled=false", "--driver-memory", "900m", "--master", "local[2]")
 READ = """
@@ -94,9 +94,11 @@ def test_each_record_is_in_the_table_once(tmp_path, sink):
                     producer.send("clicks", b"more", timestamp=1_500_000_000_000)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        process = submit(*job, "--trigger", "available-now")
-        errors = process.communicate()[1]
-        assert process.returncode == 0, errors[-6000:]
+        # On Spark 4.0 a run is one micro-batch, which may be the one that the kill has interrupted.
+        for _ in range(2):
+            process = submit(*job, "--trigger", "available-now")
+            errors = process.communicate()[1]
+            assert process.returncode == 0, errors[-6000:]
         with Producer(bootstrap_servers=broker.bootstrap) as producer:
             sent = producer.send("clicks", b"after the archive", partition=0).result(30)
         reader = tmp_path / "read.py"
