@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,8 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 PACKAGES = ("quixstreams==3.28.1", "faust-streaming==0.15.3")
 PROGRAMS = Path(__file__).parents[1] / "ecosystem"
 WORDS = ("a", "b", "c")
-START_MS = 1_700_000_000_000
+# An hour ago, at the beginning of a window. Brokers delete records that are older than a topic's retention.
+START_MS = (time.time_ns() // 1_000_000 - 3_600_000) // 10_000 * 10_000
 
 
 @pytest.fixture(scope="module")
