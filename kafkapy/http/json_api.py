@@ -101,11 +101,12 @@ def media_type(request: Request) -> str:
 
 def with_raw_paths(app: ASGIApp) -> ASGIApp:
     """Returns an ASGI application that calls `app` with the path as it was sent, not percent-decoded, because a name in
-    the path may contain an encoded slash."""
+    the path may contain an encoded slash. A slash at the end is removed, because Confluent's services ignore it."""
 
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope.get("raw_path"):
-            scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
+            path = scope["raw_path"].decode("latin-1")
+            scope = {**scope, "path": path.removesuffix("/") or "/"}
         await app(scope, receive, send)
 
     return call

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kafkapy import __version__
 from kafkapy.client.schema.model import SCHEMA_TYPES
@@ -25,6 +25,7 @@ from kafkapy.registry.service import LEVEL_FIELD, RegistryService
 from kafkapy.registry.topic import Fenced
 
 CONTENT_TYPE = requests.JSON_TYPES[0]
+JSON_TYPE = "application/json"
 Result = TypeVar("Result")
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -59,7 +60,7 @@ class RegistryApi:
             ],
             exception_handlers=JSON.handlers(),
         )
-        return with_raw_paths(app)
+        return with_raw_paths(_with_accepted_type(app))
 
     def close(self) -> None:
         """Ends the threads; operations that have not begun are cancelled."""
@@ -91,6 +92,8 @@ class RegistryApi:
             "/mode/{subject}": self.get_mode,
             "/v1/metadata/id": self.metadata_id,
             "/v1/metadata/version": self.metadata_version,
+            "/master_available": self.master_available,
+            "/_health": self.health,
         }
         checks = "/compatibility/subjects/{subject}/versions"
         post: dict[str, Handler] = {
@@ -326,8 +329,10 @@ class RegistryApi:
     async def check(self, request: Request) -> Response:
         subject, schema = required_subject(request), schema_of(await requests.body_object(request))
         number = version_of(request) if "version" in request.path_params else None
-        if number == LATEST_NUMBER and not self._store.versions(subject):
-            raise errors.subject_not_found(subject)
+        if number is not None and not self._store.versions(subject):
+            if number != LATEST_NUMBER:
+                raise errors.version_not_found(number)
+            number = None  # there is nothing to compare with
         messages = self._service.incompatibilities(subject, schema, number, normalize=flag(request, "normalize"))
         result: dict[str, Any] = {"is_compatible": not messages}
         if flag(request, "verbose"):
@@ -358,6 +363,18 @@ class RegistryApi:
     async def metadata_version(self, request: Request) -> Response:
         return answer({"version": __version__, "commitId": ""})
 
+    # Paths of Karapace, which its deployments poll
+
+    async def master_available(self, request: Request) -> Response:
+        response = answer({"master_available": self._election.leader_url is not None}, media_type=JSON_TYPE)
+        response.headers["cache-control"] = "no-store, no-cache, must-revalidate"
+        return response
+
+    async def health(self, request: Request) -> Response:
+        url = self._election.leader_url
+        status = {"schema_registry_is_primary": self._election.is_leader, "schema_registry_primary_url": url}
+        return answer({"healthy": True, "status": {"schema_registry_ready": True, **status}}, media_type=JSON_TYPE)
+
 
 def _page(request: Request, found: list[Result]) -> list[Result]:
     offset, limit = requests.number(request, "offset", 0), requests.number(request, "limit", -1)
@@ -369,3 +386,24 @@ def _by_method(handlers: dict[str, Handler]) -> Handler:
         return await handlers["GET" if request.method == "HEAD" else request.method](request)
 
     return handle
+
+
+def _with_accepted_type(app: ASGIApp) -> ASGIApp:
+    """Returns an ASGI application whose responses with JSON have the first content type that the client accepts."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = scope.get("headers", ()) if scope["type"] == "http" else ()
+        accepted = ",".join(value.decode("latin-1") for name, value in headers if name == b"accept")
+        types = (each.partition(";")[0].strip().lower() for each in accepted.split(","))
+        wanted = next((each for each in types if each in requests.JSON_TYPES), CONTENT_TYPE)
+
+        async def send_as_wanted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                default = (b"content-type", CONTENT_TYPE.encode())
+                found = [(b"content-type", wanted.encode()) if each == default else each for each in message["headers"]]
+                message = {**message, "headers": found}
+            await send(message)
+
+        await app(scope, receive, send_as_wanted)
+
+    return call

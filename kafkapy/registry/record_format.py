@@ -21,6 +21,11 @@ _MAGIC = {SCHEMA: 1, CONFIG: 0, MODE: 0, NOOP: 0, DELETE_SUBJECT: 0, CLEAR_SUBJE
 # the value of a NOOP record.
 _GREATEST_IDS = "greatestIds"
 
+# Key and value of a record without content, which is written after each transaction: Karapace is ready only when it has
+# read the last offset of the topic, and it cannot read the marker of a transaction. The key is a NOOP key in other
+# bytes, so that compaction keeps the NOOP record with the greatest ids.
+END_RECORD = (b'{"keytype": "NOOP", "magic": 0}', b"{}")
+
 
 class Record(NamedTuple):
     """A decoded record. `subject` is None for a setting of all subjects; `value` is None for a tombstone."""

@@ -47,6 +47,7 @@ class SchemaTopic:
         self._timeout_s = timeout_s
         self._consumer: Consumer | None = None
         self._producer: Producer | None = None
+        self._end_producer: Producer | None = None  # without transactions
         self._position = 0
         self._moved = threading.Condition()
         self._is_closed = False
@@ -88,18 +89,22 @@ class SchemaTopic:
                 ends = admin.list_offsets({self.partition: LATEST}, read_committed=True, timeout=self._timeout_s)
             self._await(ends[self.partition].offset, self._timeout_s)
             self._producer = producer
+            self._end_producer = Producer({**self._properties, "acks": "all", "linger.ms": 0})
             self.write([record_format.encode_greatest_ids(self.store.greatest_ids())])
         except BaseException:
             self._producer = None
             producer.close(0)
+            self.step_down()
             raise
 
     def step_down(self) -> None:
         """Closes the producer, so that this instance no longer writes."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            with suppress(KafkapyError):
-                producer.close(self._timeout_s)
+        producers = self._producer, self._end_producer
+        self._producer = self._end_producer = None
+        for producer in producers:
+            if producer is not None:
+                with suppress(KafkapyError):
+                    producer.close(self._timeout_s)
 
     def write(self, records: Records) -> None:
         """Writes records in one transaction, and returns when the store has applied them. One thread at a time.
@@ -122,7 +127,17 @@ class SchemaTopic:
             except (KafkapyError, TimeoutError):
                 raise Fenced from error  # the next take-over makes a new producer
             raise store_failed(str(error)) from error
+        self._write_end()
         self._await(end, self._timeout_s)
+
+    def _write_end(self) -> None:
+        """Sends the record that follows a transaction, without waiting: the schemas are stored without it."""
+        if self._end_producer is not None:
+            key, value = record_format.END_RECORD
+            try:
+                self._end_producer.send(self.partition.topic, value, key, partition=0)
+            except KafkapyError as error:
+                log.warning("The last record of %s could not be written: %s", self.partition.topic, error)
 
     def close(self) -> None:
         """Ends the threads and connections."""

@@ -23,6 +23,7 @@ _KEYS = {
     "auto.commit.enable": "enable.auto.commit",
     "fetch.min.bytes": "fetch.min.bytes",
     "consumer.request.timeout.ms": "",
+    "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",  # of Karapace's proxy
 }
 _POLL_S = 0.5
 # Bytes of JSON around a record, for the limit of a response.
@@ -265,9 +266,11 @@ class ConsumerInstances:
                 # A value of 0 or less returns what there is; -1 waits for the time-out, as in Confluent's proxy.
                 "least_bytes": (1 << 62) if least_bytes == -1 else max(least_bytes, 0),
             }
+            age = body.get("topic.metadata.refresh.interval.ms")
             consumer = Consumer(
                 {
                     **self._properties,
+                    **({} if age is None else {"metadata.max.age.ms": int(age)}),
                     "group.id": group,
                     "enable.auto.commit": False,
                     "auto.offset.reset": str(body.get("auto.offset.reset", "latest")),

@@ -128,6 +128,8 @@ class Formats:
             return {BINARY: encode_binary, JSON: encode_json, TEXT: encode_text}[form]
         if schema is None:
             raise errors.key_schema_missing() if part == KEY else errors.value_schema_missing()
+        if not isinstance(schema, str | int):
+            raise errors.unprocessable(f"{part}_schema must be a string, and {part}_schema_id a number")
         registry = self.required_registry()
         found = self._serializers.get((form, part, schema))
         if found is None:

@@ -25,6 +25,9 @@ V2_TYPE = "application/vnd.kafka.v2+json"
 JSON_TYPES = (V2_TYPE, "application/vnd.kafka+json", "application/json", "application/octet-stream")
 # The content types of records -> the form in which they are embedded.
 EMBEDDED = {f"application/vnd.kafka.{form}.v2+json": form for form in CONSUMER_FORMATS}
+# A client may send every request with the content type of its records.
+_BODY_TYPES = (*JSON_TYPES, *EMBEDDED)
+_RECORD_FIELDS = {KEY, VALUE, "partition"}
 _ANY_TYPE = ("", "*/*", "application/*", *JSON_TYPES)
 # Error codes within the response to a produce request.
 _FATAL, _RETRIABLE = 1, 2
@@ -122,6 +125,9 @@ class VersionTwo:
         records = body.get("records")
         if not isinstance(records, list) or not records or not all(isinstance(each, dict) for each in records):
             raise errors.unprocessable("`records` must be an array of objects, with at least one")
+        unknown = sorted({name for each in records for name in each} - _RECORD_FIELDS)
+        if unknown:
+            raise errors.unprocessable(f"a record has the fields key, value and partition, not {', '.join(unknown)}")
         number = _partition(request) if "partition" in request.path_params else None
         partitions = len((await self._clients.describe(topic)).partitions)
         encoded = await self._clients.run(lambda: self._encoded(topic, form, body, records))
@@ -149,6 +155,8 @@ class VersionTwo:
         for part in (KEY, VALUE):
             if any(each.get(part) is not None for each in records):
                 schema = body.get(f"{part}_schema_id")
+                if isinstance(schema, str) and schema.isascii() and schema.isdigit():
+                    schema = int(schema)
                 encoders[part] = self._formats.encoder(
                     form, part, body.get(f"{part}_schema") if schema is None else schema
                 )
@@ -161,7 +169,7 @@ class VersionTwo:
     # Consumer instances
 
     async def create_instance(self, request: Request) -> Response:
-        body = await json_body(request, JSON_TYPES, V2_TYPE)
+        body = await json_body(request, _BODY_TYPES, V2_TYPE)
         group = unquote(request.path_params["group"])
         name = await self._clients.run(lambda: self._consumers.create(group, body))
         base = str(request.base_url).rstrip("/")
@@ -173,7 +181,7 @@ class VersionTwo:
         return Response(status_code=204)
 
     async def subscribe(self, request: Request) -> Response:
-        body = await json_body(request, JSON_TYPES, V2_TYPE)
+        body = await json_body(request, _BODY_TYPES, V2_TYPE)
         topics, pattern = body.get("topics"), body.get("topic_pattern")
         if (topics is None) == (pattern is None):
             raise errors.unprocessable("one of `topics` and `topic_pattern` is required")
@@ -211,7 +219,7 @@ class VersionTwo:
         return await self._empty(request, operation)
 
     async def assign(self, request: Request) -> Response:
-        partitions = _partition_list(await json_body(request, JSON_TYPES, V2_TYPE))
+        partitions = _partition_list(await json_body(request, _BODY_TYPES, V2_TYPE))
 
         def operation(instance: ConsumerInstance) -> None:
             instance.forget()
@@ -224,27 +232,27 @@ class VersionTwo:
         return answer({"partitions": [{"topic": each.topic, "partition": each.partition} for each in sorted(found)]})
 
     async def seek(self, request: Request) -> Response:
-        offsets = _offset_list(await json_body(request, JSON_TYPES, V2_TYPE))
+        offsets = _offset_list(await json_body(request, _BODY_TYPES, V2_TYPE))
         positions = {partition: each.offset for partition, each in offsets.items()}
         return await self._empty(request, lambda each: each.seek(positions))
 
     async def seek_to_beginning(self, request: Request) -> Response:
-        partitions = _partition_list(await json_body(request, JSON_TYPES, V2_TYPE))
+        partitions = _partition_list(await json_body(request, _BODY_TYPES, V2_TYPE))
         return await self._empty(request, lambda each: each.seek_to_end_or_beginning(partitions, is_end=False))
 
     async def seek_to_end(self, request: Request) -> Response:
-        partitions = _partition_list(await json_body(request, JSON_TYPES, V2_TYPE))
+        partitions = _partition_list(await json_body(request, _BODY_TYPES, V2_TYPE))
         return await self._empty(request, lambda each: each.seek_to_end_or_beginning(partitions, is_end=True))
 
     async def commit(self, request: Request) -> Response:
         offsets = None
         if await request.body():
-            body = await json_body(request, JSON_TYPES, V2_TYPE)
+            body = await json_body(request, _BODY_TYPES, V2_TYPE)
             offsets = _offset_list(body) if body.get("offsets") is not None else None
         return await self._empty(request, lambda each: each.commit(offsets))
 
     async def committed(self, request: Request) -> Response:
-        partitions = _partition_list(await json_body(request, JSON_TYPES, V2_TYPE))
+        partitions = _partition_list(await json_body(request, _BODY_TYPES, V2_TYPE))
         found = await self._on(request, lambda each: each.consumer.committed(partitions))
         shown = [
             {"topic": partition.topic, "partition": partition.partition, **each._asdict()}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import urllib.request
 
 import pytest
 
 from kafkapy.client import Consumer
+from kafkapy.types import TopicPartition
 from tests.http_process import avro
 
 RECORD = {"type": "record", "name": "Order", "namespace": "shop", "fields": [{"name": "id", "type": "long"}]}
@@ -192,6 +194,15 @@ def test_bad_requests_have_the_numbers_of_confluents_errors(registry, method, pa
     assert answer["message"]
 
 
+def test_karapaces_probes_name_the_writer(registry):
+    registry.request("POST", "/subjects/probed/versions", avro('"int"'))  # waits for the writer
+    assert registry.request("GET", "/master_available") == (200, {"master_available": True})
+    status, health = registry.request("GET", "/_health")
+    assert (status, health["healthy"]) == (200, True)
+    assert health["status"]["schema_registry_is_primary"] is True
+    assert health["status"]["schema_registry_primary_url"] == registry.url
+
+
 def test_another_content_type_is_refused(registry):
     status, answer = registry.request("POST", "/subjects/x/versions", b"{}", {"content-type": "text/plain"})
     assert (status, answer["error_code"]) == (415, 415)
@@ -206,6 +217,41 @@ def test_a_request_of_a_page_of_another_origin_is_refused(registry):
     with socket.create_connection(("127.0.0.1", registry.port)) as connection:
         connection.sendall(b"GET /subjects HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 421 ")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "expected"),
+    [
+        ("application/json", "application/json"),
+        ("text/html, application/json;q=0.9", "application/json"),
+        ("application/vnd.schemaregistry.v1+json, application/json", "application/vnd.schemaregistry.v1+json"),
+        ("*/*", "application/vnd.schemaregistry.v1+json"),
+    ],
+)
+def test_a_response_has_the_first_accepted_type(registry, accepted, expected):
+    with urllib.request.urlopen(
+        urllib.request.Request(f"{registry.url}/subjects", headers={"accept": accepted})
+    ) as got:
+        assert got.headers["content-type"] == expected
+
+
+def test_the_topic_ends_with_a_record_that_every_registry_reads(broker, registry):
+    register(registry, "end-value")
+    with Consumer(bootstrap_servers=broker.bootstrap) as consumer:
+        partition = TopicPartition("_schemas", 0)
+        consumer.assign([partition])
+        consumer.seek_to_beginning()
+        newest = -1
+        # without the record, the last offset is the marker of a transaction, which no client returns
+        while newest != consumer.end_offsets([partition])[partition] - 1:
+            newest = max([newest, *(each.offset for each in consumer.poll(1))])
+
+
+def test_a_schema_is_compatible_with_a_subject_without_versions(registry):
+    path = "/compatibility/subjects/unborn-value/versions"
+    for each in (path, f"{path}/latest"):
+        assert registry.request("POST", each, avro('"int"')) == (200, {"is_compatible": True})
+    assert registry.request("POST", f"{path}/1", avro('"int"'))[1]["error_code"] == 40402
 
 
 def test_records_have_the_form_of_confluents_registry(broker, registry):

@@ -203,11 +203,13 @@ def test_a_group_of_subscribers(rest, topic):
         ("POST", "/topics/TOPIC/partitions/9", {"records": [{"value": 1}]}, 40402),
         ("POST", "/topics/TOPIC", {"records": []}, 422),
         ("POST", "/topics/TOPIC", {"records": [1]}, 422),
+        ("POST", "/topics/TOPIC", {"records": [{"valeu": 1}]}, 422),
         ("POST", "/topics/TOPIC", b"{", 400),
         ("GET", "/consumers/none/instances/none/records", None, 40403),
         ("POST", "/consumers/bad", {"format": "xml"}, 42204),
         ("POST", "/consumers/bad", {"auto.offset.reset": "middle"}, 42204),
         ("POST", "/consumers/bad", {"colour": "red"}, 422),
+        ("POST", "/consumers/bad", {"topic.metadata.refresh.interval.ms": "x"}, 42204),
         ("PUT", "/topics", None, 405),
     ],
 )
@@ -224,6 +226,46 @@ def test_the_form_of_records_is_that_of_the_instance(rest, topic, consume):
     assert rest.request("GET", f"{path}/records", headers={"accept": "text/html"})[1]["error_code"] == 406
     headers = {"content-type": "application/vnd.kafka.protobuf.v2+json"}
     assert rest.request("POST", f"/topics/{topic}", {"records": [{"value": 1}]}, headers)[1]["error_code"] == 415
+
+
+def test_a_slash_at_the_end_of_a_path_is_ignored(rest, topic):
+    assert topic in rest.request("GET", "/topics/")[1]
+    assert rest.request("GET", f"/topics/{topic}/")[1]["name"] == topic
+    assert rest.request("GET", "/")[0] == 200
+
+
+def test_an_instance_accepts_the_content_type_of_its_records(rest, topic):
+    headers = {"content-type": "application/vnd.kafka.binary.v2+json"}
+    settings = {"format": "binary", "topic.metadata.refresh.interval.ms": 100}
+    status, made = rest.request("POST", "/consumers/typed", settings, headers)
+    assert status == 200
+    path = f"/consumers/typed/instances/{made['instance_id']}"
+    assert rest.request("POST", f"{path}/subscription", {"topics": [topic]}, headers) == (204, None)
+    assert rest.request("DELETE", path, headers=headers)[0] == 204
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"value_schema": "5"}, "invalid"),
+        ({"value_schema": '{"type": "record", "name": "a", "fields": 5}'}, "invalid"),
+        ({"value_schema": {"type": "int"}}, "must be a string"),
+        ({"value_schema_id": [1]}, "must be a string"),
+    ],
+)
+def test_a_bad_schema_is_refused_with_the_reason(rest, topic, schema, reason):
+    headers = {"content-type": "application/vnd.kafka.avro.v2+json"}
+    status, answer = rest.request("POST", f"/topics/{topic}", {**schema, "records": [{"value": 1}]}, headers)
+    assert status == 422
+    assert reason in answer["message"]
+
+
+def test_the_id_of_a_schema_may_be_a_text(broker, rest, registry, topic):
+    _, made = registry.request("POST", f"/subjects/{topic}-value/versions", {"schema": '"int"'})
+    body = {"value_schema_id": str(made["id"]), "records": [{"value": 1}]}
+    headers = {"content-type": "application/vnd.kafka.avro.v2+json"}
+    status, answer = rest.request("POST", f"/topics/{topic}", body, headers)
+    assert (status, answer["value_schema_id"]) == (200, made["id"])
 
 
 def test_the_number_of_instances_is_limited(rest):

@@ -37,6 +37,10 @@ class ParsedAvro(NamedTuple):
     is_bytes: bool = False
 
 
+# What fastavro raises for JSON of another form than a schema's, such as a number.
+_UNEXPECTED = (ValueError, TypeError, KeyError, IndexError, AttributeError)
+
+
 def parse_avro(registry: RegistryClient, schema: Schema) -> ParsedAvro:
     """Parses a schema, and gets the schemas that it refers to from the registry.
 
@@ -52,7 +56,7 @@ def parse_avro(registry: RegistryClient, schema: Schema) -> ParsedAvro:
         has_levels = is_recursive(parsed, named)
     except RecursionError as error:
         raise SchemaMismatch("the Avro schema is nested too deeply") from error
-    except (library.schema.SchemaParseException, library.schema.UnknownType, ValueError) as error:
+    except (library.schema.SchemaParseException, library.schema.UnknownType, *_UNEXPECTED) as error:
         raise SchemaMismatch(f"the Avro schema is invalid: {error}") from error
     if has_levels:
         from fastavro._read_py import schemaless_reader
