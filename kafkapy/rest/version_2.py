@@ -248,7 +248,10 @@ class VersionTwo:
         offsets = None
         if await request.body():
             body = await json_body(request, _BODY_TYPES, V2_TYPE)
-            offsets = _offset_list(body) if body.get("offsets") is not None else None
+            if body.get("offsets") is not None:
+                # As in Confluent's proxy, the request names the last record that was processed, not the next one.
+                given = _offset_list(body).items()
+                offsets = {partition: each._replace(offset=each.offset + 1) for partition, each in given}
         return await self._empty(request, lambda each: each.commit(offsets))
 
     async def committed(self, request: Request) -> Response:
