@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
@@ -12,10 +13,12 @@ import pytest
 import kafkapy.compat.kafka as ours
 from kafkapy.client import Producer
 from kafkapy.compat.kafka.admin.cluster import ClusterOperations
+from kafkapy.compat.kafka.admin.topics import TopicOperations
 from kafkapy.compat.kafka.errors import kafka_errors
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
+from kafkapy.protocol.messages.delete_topics import DeleteTopicsResponse
 from kafkapy.testing import Broker
 
 TOPIC, GROUP, USER = "compared", "compared-group", "compared-user"
@@ -116,6 +119,7 @@ CALLS: dict[str, Call] = {
     "reset_group_offsets": lambda admin, package: admin.reset_group_offsets(
         GROUP, {partition(package): package.OffsetSpec.EARLIEST, partition(package, 1): 99}
     ),
+    "reset_to_a_negative_offset": lambda admin, package: admin.reset_group_offsets(GROUP, {partition(package): -5}),
     "delete_group_offsets": lambda admin, package: admin.delete_group_offsets(GROUP, [partition(package, 1)]),
     "remove_an_unknown_member": lambda admin, package: admin.remove_group_members(
         GROUP, [admin_of(package).MemberToRemove(group_instance_id="unknown")]
@@ -195,3 +199,44 @@ def test_a_refused_request_for_versions_is_an_error() -> None:
     for call in (admin.api_versions, admin.describe_features, lambda: admin.get_broker_version_data(2)):
         with pytest.raises(kafka_errors[Error.UNSUPPORTED_VERSION]):
             call()
+
+
+class OldConnection:
+    """A connection to a cluster whose brokers know the requests up to a version, and respond that all went well."""
+
+    def __init__(self, version: int) -> None:
+        self._version = version
+        self.sent: list[Any] = []
+
+    def ask(self, key: ApiKey, build: Callable[[int], Any], node: int | str | None, timeout_s: float) -> Any:
+        self.sent.append(build(self._version))
+        return DeleteTopicsResponse()
+
+
+class TopicsOfOldBroker(TopicOperations):
+    """The topics of a cluster whose brokers know the requests up to a version."""
+
+    def __init__(self, version: int) -> None:
+        self.config = {"request_timeout_ms": 1000}
+        self.connection = OldConnection(version)
+        self._connection = self.connection  # type: ignore[assignment]
+
+
+def test_an_old_broker_deletes_topics_by_name() -> None:
+    admin = TopicsOfOldBroker(5)
+    admin.delete_topics(iter(["a", "b"]))
+    assert admin.connection.sent[0].topic_names == ["a", "b"]
+
+
+@pytest.mark.parametrize("topics", [[uuid.uuid4()], ["a", uuid.uuid4()]])
+def test_an_old_broker_deletes_no_topics_by_id(topics: list[Any]) -> None:
+    admin = TopicsOfOldBroker(5)
+    with pytest.raises(kafka_errors[Error.UNSUPPORTED_VERSION], match="by name only"):
+        admin.delete_topics(topics)
+    assert not admin.connection.sent
+
+
+@pytest.mark.parametrize("version", [9, 11])
+def test_an_old_broker_describes_no_topics_by_id(version: int) -> None:
+    with pytest.raises(kafka_errors[Error.UNSUPPORTED_VERSION], match="by name only"):
+        TopicsOfOldBroker(version).describe_topics([uuid.uuid4()])

@@ -21,6 +21,8 @@ from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.types import ZERO_UUID
 
 PARTITIONS_OF_A_RESPONSE = 2000
+# The first version of Metadata whose topics may be given by id alone.
+FIRST_METADATA_BY_ID = 12
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,7 @@ class TopicOperations(AdminLookups):
         wanted = list(dict.fromkeys(topic_ids))
 
         def build(version: int) -> MetadataRequest:
-            if version < 12:
+            if version < FIRST_METADATA_BY_ID:
                 raise ApiError(Error.UNSUPPORTED_VERSION, "The broker describes topics by name only.")
             named = [MetadataRequest.MetadataRequestTopic(topic_id=each, name=None) for each in wanted]
             return MetadataRequest(topics=named, allow_auto_topic_creation=False)

@@ -7,10 +7,12 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kafkapy.client.admin.topics import FIRST_METADATA_BY_ID
 from kafkapy.compat.kafka.admin.acls import with_operation_names
 from kafkapy.compat.kafka.admin.configs import ConfigResourceType, take_config
 from kafkapy.compat.kafka.admin.requests import AT_CONTROLLER, AdminRequests, as_dict, raise_error
 from kafkapy.compat.kafka.errors import KafkaError, KafkaTimeoutError, for_code
+from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -52,14 +54,17 @@ class TopicOperations(AdminRequests):
     def describe_topics(self, topics: Iterable[str | uuid.UUID] | None = None) -> list[dict[str, Any]]:
         """Returns the metadata of topics, which are given by name or id, as the dictionaries of a Metadata response.
 
-        None means all topics.
+        None means all topics. Raises UnsupportedVersionError for an id if the broker is older than Apache Kafka 3.1.
         """
         return list(self._metadata(topics)["topics"])
 
     def _metadata(self, topics: Iterable[str | uuid.UUID] | None) -> dict[str, Any]:
-        wanted = None if topics is None else [_metadata_topic(each) for each in topics]
+        given = None if topics is None else list(topics)
+        wanted = None if given is None else [_metadata_topic(each) for each in given]
 
         def build(version: int) -> MetadataRequest:
+            if version < FIRST_METADATA_BY_ID and _has_id(given or ()):
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker describes topics by name only.")
             request = MetadataRequest(topics=wanted, allow_auto_topic_creation=_must_allow(version))
             if version >= MetadataRequest.FIRST_VERSION_WITH_INCLUDE_TOPIC_AUTHORIZED_OPERATIONS:
                 request.include_topic_authorized_operations = True
@@ -130,11 +135,10 @@ class TopicOperations(AdminRequests):
     ) -> dict[str, Any]:
         """Deletes topics, given by name or id, and returns the fields of the response.
 
-        The results of the topics are in the field `topics`. If `raise_errors`, raises the first error. A broker that
-        does not know version 6 of the request is sent the names only: topics given by id are not deleted there.
+        The results of the topics are in the field `topics`. If `raise_errors`, raises the first error. Raises
+        UnsupportedVersionError, and deletes nothing, for an id if the broker does not know version 6 of the request.
         """
         given = list(topics)
-        names = [each for each in given if isinstance(each, str)]
 
         def build(version: int) -> DeleteTopicsRequest:
             request = DeleteTopicsRequest(timeout_ms=self._timeout_ms(timeout_ms))
@@ -145,8 +149,10 @@ class TopicOperations(AdminRequests):
                     else DeleteTopicsRequest.DeleteTopicState(name=each)
                     for each in given
                 ]
+            elif _has_id(given):
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker deletes topics by name only.")
             else:
-                request.topic_names = names
+                request.topic_names = [each for each in given if isinstance(each, str)]
             return request
 
         response = self._ask(ApiKey.DELETE_TOPICS, build, AT_CONTROLLER, timeout_ms)
@@ -161,6 +167,10 @@ class TopicOperations(AdminRequests):
 def _must_allow(version: int) -> bool:
     """Returns whether a Metadata request of this version has no field to forbid the automatic creation of topics."""
     return version < MetadataRequest.FIRST_VERSION_WITH_ALLOW_AUTO_TOPIC_CREATION
+
+
+def _has_id(topics: Iterable[str | uuid.UUID]) -> bool:
+    return any(isinstance(each, uuid.UUID) for each in topics)
 
 
 def _metadata_topic(topic: str | uuid.UUID) -> MetadataRequest.MetadataRequestTopic:
