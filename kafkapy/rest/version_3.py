@@ -37,6 +37,8 @@ answer = JSON_RESPONSES.answer
 # The types of a key or value -> the form in which they are embedded.
 _FORMS = {"BINARY": BINARY, "JSON": JSON, "STRING": TEXT, "AVRO": AVRO, "JSONSCHEMA": JSON_SCHEMA}
 
+_END: Any = object()  # marks the end of a body; a JSON null is None
+
 
 class VersionThree:
     """The handlers of version 3."""
@@ -277,25 +279,25 @@ class VersionThree:
         topic = _topic(request)
         await self._clients.describe(topic)
         values = _objects(await request.body())
-        first = await anext(values, None)
-        if first is None:
+        first = await anext(values, _END)
+        if first is _END:
             raise RequestRefused(400, "The request's body has no record")
         if isinstance(first, RequestRefused):
             raise first
         result = await self._produced(cluster, topic, first)
-        second = await anext(values, None)
-        if second is None:
+        second = await anext(values, _END)
+        if second is _END:
             return answer(result, result["error_code"])
 
         async def lines() -> AsyncIterator[bytes]:
             yield _line(result)
             following: Any = second
-            while following is not None:
+            while following is not _END:
                 if isinstance(following, RequestRefused):
                     yield _line({"error_code": following.code, "message": following.message})
                 else:
                     yield _line(await self._produced(cluster, topic, following))
-                following = await anext(values, None)
+                following = await anext(values, _END)
 
         return StreamingResponse(lines(), media_type=JSON_TYPE)
 
@@ -413,7 +415,7 @@ def _source(number: int) -> str:
 
 
 async def _objects(content: bytes) -> AsyncIterator[Any]:
-    """Yields the JSON values that follow each other in a body, and {} for a null.
+    """Yields the JSON values that follow each other in a body.
 
     If the rest of the body is not JSON, yields a RequestRefused as the last element instead of raising it.
     """
@@ -434,7 +436,7 @@ async def _objects(content: bytes) -> AsyncIterator[Any]:
         except (ValueError, RecursionError) as error:
             yield RequestRefused(400, f"The request's body is not JSON: {error}")
             return
-        yield {} if found is None else found
+        yield found
 
 
 def _line(value: dict[str, Any]) -> bytes:

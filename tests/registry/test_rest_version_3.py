@@ -97,11 +97,11 @@ def test_a_body_of_several_records_has_a_line_for_each(rest, cluster):
         {"partition_id": 7, "value": {"type": "BINARY", "data": "AA=="}},
         {"value": {"type": "STRING", "data": "last"}},
     ]
-    body = "\n".join(map(json.dumps, records)) + "{"
+    body = "\n".join(map(json.dumps, [*records, None])) + "{"
     status, content = rest.exchange("POST", f"{cluster}/topics/several/records", body.encode())
     lines = [json.loads(line) for line in content.splitlines()]
-    assert (status, [each["error_code"] for each in lines]) == (200, [200, 404, 200, 400])
-    assert [each.get("offset") for each in lines] == [0, None, 1, None]
+    assert (status, [each["error_code"] for each in lines]) == (200, [200, 404, 200, 400, 400])
+    assert [each.get("offset") for each in lines] == [0, None, 1, None, None]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,7 @@ def test_a_body_of_several_records_has_a_line_for_each(rest, cluster):
         (b"{", "not JSON"),
         (b"\xff", "not UTF-8"),
         (b"[]", "JSON object"),
+        (b"null", "JSON object"),
         ({"value": {"type": "BINARY", "data": "?"}}, "not base64"),
         ({"value": {"type": "XML", "data": "x"}}, "accepted are BINARY"),
         ({"value": {"type": "AVRO", "data": 1, "schema": '"int"'}}, "need a registry"),
