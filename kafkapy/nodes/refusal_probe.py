@@ -23,8 +23,11 @@ def probe(
     """Tries twice to connect to each destination, and calls `on_result(is_refused)` once, on the node thread.
 
     `is_refused` is True only if every attempt was refused, which shows that no process listens there. If the machine
-    does not respond at all, it is False, because the process may still run.
+    does not respond at all, or if there are no destinations, it is False, because the process may still run.
     """
+    if not destinations:
+        thread.schedule(0, lambda: on_result(False))
+        return
     remaining = [ATTEMPTS * len(destinations)]
 
     def end(is_refused: bool) -> None:

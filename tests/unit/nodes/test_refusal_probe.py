@@ -41,6 +41,10 @@ def test_a_node_that_accepts_and_says_nothing_is_there(thread: NodeThread, monke
         assert not probed(thread, node.port)
 
 
+def test_a_node_without_addresses_may_still_run(thread: NodeThread) -> None:
+    assert not probed(thread)
+
+
 class ScriptedChannel:
     """A channel whose requests fail with the scripted causes, one after the other."""
 
