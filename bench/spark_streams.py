@@ -59,10 +59,12 @@ def running(writer: Any) -> Iterator[Any]:
             query.stop()
 
 
-def warm_up(count: Callable[[], int]) -> None:
-    """Waits until `count()` results are there, and the shortest time has passed."""
+def warm_up(query: Any, count: Callable[[], int]) -> None:
+    """Waits until `count()` results are there, and the shortest time has passed. Raises the error of a failed query."""
     began = time.monotonic()
     while count() < WARM_UP_BATCHES or time.monotonic() - began < WARM_UP_S:
+        if not query.isActive:
+            query.awaitTermination()
         if time.monotonic() - began > _START_S:
             raise TimeoutError(f"a query had {count()} results in {_START_S:g} s")
         time.sleep(0.1)
@@ -72,7 +74,7 @@ def micro_batches(spark: Any, form: str, bootstrap: str, topic: str, seconds: fl
     """Returns the durations of the micro-batches that read records within `seconds`, after the warm-up."""
     frame = stream(spark, form, bootstrap, topic)
     with running(frame.select("value", "timestamp").writeStream.format("noop")) as query:
-        warm_up(lambda: len(query.recentProgress))
+        warm_up(query, lambda: len(query.recentProgress))
         known = len(query.recentProgress)
         time.sleep(seconds)
         done = [each for each in query.recentProgress[known:] if each["numInputRows"]]
@@ -103,8 +105,8 @@ def hot_search(spark: Any, form: str, bootstrap: str, topic: str, seconds: float
         .groupBy("window")
         .agg(f.slice(f.sort_array(f.collect_list(f.struct("count", "term")), asc=False), 1, 10).alias("top"))
     )  # fmt: skip
-    with running(counts.writeStream.outputMode("append").foreachBatch(show)):
-        warm_up(lambda: len(ends))
+    with running(counts.writeStream.outputMode("append").foreachBatch(show)) as query:
+        warm_up(query, lambda: len(ends))
         began = time.time()
         time.sleep(seconds)
     found = [(shown - end) * 1000 for end, shown in ends.items() if shown >= began]
