@@ -90,10 +90,10 @@ class Runs:
             self._send(name, case.records)
         self.results = self._submit(CASES)
         if place.closes_windows_later:
-            closing = {name: case for name, case in CASES.items() if case.closing is not None}
-            for name, case in closing.items():
-                self._send(name, [case.closing._replace(seconds=case.closing.seconds + 1)])
-            for name, ended in self._submit(closing).items():
+            closings = {name: case.closing for name, case in CASES.items() if case.closing is not None}
+            for name, record in closings.items():
+                self._send(name, [record._replace(seconds=record.seconds + 1)])
+            for name, ended in self._submit({name: CASES[name] for name in closings}).items():
                 first = self.results[name]
                 self.results[name] = Ended(
                     max(first.status, ended.status), first.output + ended.output, first.errors + ended.errors
