@@ -1,4 +1,4 @@
-"""What the programs of `python -m bench.spark` share: the Spark session, and the CPU seconds of its processes."""
+"""The Spark session of the programs of `python -m bench.spark`, and the CPU seconds of its processes."""
 
 from __future__ import annotations
 
