@@ -1,4 +1,4 @@
-"""Wrong values of the jobs' topics: each has a reason, and none fails a query; a lost registry is an error in one line."""
+"""Wrong values of topics: each has a reason and none fails a query; a lost registry is an error of one line."""
 
 from __future__ import annotations
 
