@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 log = logging.getLogger("kafkapy.http")
 
+JSON_TYPE = "application/json"
 ErrorHandler = Callable[[Request, Exception], Any]
 # The refusals of the server whose text is the reason; others name the status only.
 _WITH_REASON = (400, 408, 413, 415, 422)

@@ -15,15 +15,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kafkapy.client.schema.model import AVRO, PROTOBUF, SCHEMA_TYPES, Schema, SchemaReference
-from kafkapy.http.json_api import RequestRefused, json_body, media_type
+from kafkapy.http.json_api import JSON_TYPE, RequestRefused, json_body, media_type
 from kafkapy.registry import errors, requests
 from kafkapy.registry.model import DEFAULT_CONTEXT, LATEST_NUMBER, Version
 from kafkapy.registry.service import RegistryService
 
-PATH = "/apis/registry/v3"
-_GROUP = "default"
+API_PATH = "/apis/registry/v3"
+_DEFAULT_GROUP = "default"
 _LATEST = ("branch=latest", "latest")
-_JSON = "application/json"
 # What is done if the artifact exists. The last two find the version that has the schema, and otherwise create it.
 _FAIL = "FAIL"
 _IF_EXISTS = (_FAIL, "CREATE_VERSION", "FIND_OR_CREATE_VERSION")
@@ -41,7 +40,7 @@ class ApicurioApi:
         self._write = write
 
     def routes(self, writing: Callable[[Handler], Handler]) -> Sequence[Route]:
-        """Returns the routes below PATH. `writing` wraps a handler that writes, as those of the registry's own API."""
+        """Returns the routes below API_PATH. `writing` wraps a handler that writes, as the registry's own are wrapped."""
         artifacts = "/groups/{group}/artifacts"
         version = f"{artifacts}/{{artifact}}/versions/{{version}}"
         get: dict[str, Handler] = {
@@ -64,7 +63,7 @@ class ApicurioApi:
         if_exists = request.query_params.get("ifExists", _FAIL)
         if if_exists not in _IF_EXISTS:
             raise errors.RegistryError(400, f"ifExists is one of {', '.join(_IF_EXISTS)}, not {if_exists}")
-        body = await json_body(request, (_JSON,), _JSON)
+        body = await json_body(request, (JSON_TYPE,), JSON_TYPE)
         subject, schema = body.get("artifactId"), _schema_of(body)
         if not isinstance(subject, str) or not subject:
             raise errors.RegistryError(400, "the field `artifactId` is missing")
@@ -75,7 +74,7 @@ class ApicurioApi:
             return self._service.register(subject, schema)
 
         version = await self._write(operation)
-        artifact = {"groupId": _GROUP, "artifactId": subject, "artifactType": version.schema.type}
+        artifact = {"groupId": _DEFAULT_GROUP, "artifactId": subject, "artifactType": version.schema.type}
         return _answer({"artifact": artifact, "version": _metadata(version)})
 
     async def search(self, request: Request) -> Response:
@@ -145,13 +144,15 @@ def _with_problems(handler: Handler) -> Handler:
 
 
 def _answer(content: Any, status: int = 200) -> Response:
-    return Response(json.dumps(content, ensure_ascii=False), status, media_type=_JSON)
+    return Response(json.dumps(content, ensure_ascii=False), status, media_type=JSON_TYPE)
 
 
 def _check_group(request: Request) -> None:
-    group = unquote(request.path_params.get("group") or request.query_params.get("groupId") or _GROUP)
-    if group != _GROUP:
-        raise errors.RegistryError(404, f"No group '{group}' was found: this registry has the group '{_GROUP}' only.")
+    group = unquote(request.path_params.get("group") or request.query_params.get("groupId") or _DEFAULT_GROUP)
+    if group != _DEFAULT_GROUP:
+        raise errors.RegistryError(
+            404, f"No group '{group}' was found: this registry has the group '{_DEFAULT_GROUP}' only."
+        )
 
 
 def _schema_of(body: dict[str, Any]) -> Schema:
@@ -182,7 +183,7 @@ def _metadata(version: Version) -> dict[str, Any]:
         "version": str(version.number),
         "globalId": version.id,
         "contentId": version.id,
-        "groupId": _GROUP,
+        "groupId": _DEFAULT_GROUP,
         "artifactId": version.subject,
         "artifactType": version.schema.type,
         "state": "ENABLED",
@@ -190,14 +191,14 @@ def _metadata(version: Version) -> dict[str, Any]:
 
 
 def _content(version: Version) -> Response:
-    kind = "application/x-protobuf" if version.schema.type == PROTOBUF else _JSON
+    kind = "application/x-protobuf" if version.schema.type == PROTOBUF else JSON_TYPE
     return Response(version.schema.text, media_type=kind)
 
 
 def _references(version: Version) -> Response:
     return _answer(
         [
-            {"name": each.name, "groupId": _GROUP, "artifactId": each.subject, "version": str(each.version)}
+            {"name": each.name, "groupId": _DEFAULT_GROUP, "artifactId": each.subject, "version": str(each.version)}
             for each in version.schema.references
         ]
     )

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kafkapy import __version__
 from kafkapy.client.schema.model import SCHEMA_TYPES
-from kafkapy.http.json_api import JsonResponses, with_raw_paths
+from kafkapy.http.json_api import JSON_TYPE, JsonResponses, with_raw_paths
 from kafkapy.registry import apicurio, errors, requests
 from kafkapy.registry.election import Election
 from kafkapy.registry.forwarding import Forwarder
@@ -25,7 +25,6 @@ from kafkapy.registry.service import LEVEL_FIELD, RegistryService
 from kafkapy.registry.topic import Fenced
 
 CONTENT_TYPE = requests.JSON_TYPES[0]
-JSON_TYPE = "application/json"
 Result = TypeVar("Result")
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -56,7 +55,7 @@ class RegistryApi:
             routes=[
                 *routes,
                 Mount("/contexts/{context}", routes=routes),
-                Mount(apicurio.PATH, routes=self._apicurio()),
+                Mount(apicurio.API_PATH, routes=self._apicurio()),
             ],
             exception_handlers=JSON.handlers(),
         )

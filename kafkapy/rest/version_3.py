@@ -26,12 +26,11 @@ from kafkapy.client.admin import (
 )
 from kafkapy.client.schema.subject_names import KEY, VALUE
 from kafkapy.config.row import ConfigSource
-from kafkapy.http.json_api import JsonResponses, RequestRefused, json_body, media_type
+from kafkapy.http.json_api import JSON_TYPE, JsonResponses, RequestRefused, json_body, media_type
 from kafkapy.rest import errors
 from kafkapy.rest.cluster import ClusterClients, Record
 from kafkapy.rest.formats import AVRO, BINARY, JSON, JSON_SCHEMA, TEXT, Formats
 
-JSON_TYPE = "application/json"
 JSON_RESPONSES = JsonResponses(JSON_TYPE)
 answer = JSON_RESPONSES.answer
 # The types of a key or value -> the form in which they are embedded.
