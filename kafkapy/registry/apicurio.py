@@ -40,7 +40,7 @@ class ApicurioApi:
         self._write = write
 
     def routes(self, writing: Callable[[Handler], Handler]) -> Sequence[Route]:
-        """Returns the routes below API_PATH. `writing` wraps a handler that writes, as the registry's own are wrapped."""
+        """Returns the routes below API_PATH. `writing` wraps a handler that writes, so that the writer executes it."""
         artifacts = "/groups/{group}/artifacts"
         version = f"{artifacts}/{{artifact}}/versions/{{version}}"
         get: dict[str, Handler] = {
