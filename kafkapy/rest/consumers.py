@@ -261,9 +261,11 @@ class ConsumerInstances:
         commits = str(body.get("auto.commit.enable", "true")).lower() == "true"
         try:
             least_bytes = int(body.get("fetch.min.bytes", -1))
+            if least_bytes < -1:
+                raise ValueError(f"fetch.min.bytes is {least_bytes}; accepted are numbers from -1")
             settings = {
                 "timeout_ms": int(body.get("consumer.request.timeout.ms", 1000)),
-                # A value of 0 or less returns what there is; -1 waits for the time-out, as in Confluent's proxy.
+                # 0 returns what there is; -1 waits for the time-out, as in Confluent's proxy.
                 "least_bytes": (1 << 62) if least_bytes == -1 else max(least_bytes, 0),
             }
             age = body.get("topic.metadata.refresh.interval.ms")

@@ -209,6 +209,7 @@ def test_a_group_of_subscribers(rest, topic):
         ("POST", "/consumers/bad", {"format": "xml"}, 42204),
         ("POST", "/consumers/bad", {"auto.offset.reset": "middle"}, 42204),
         ("POST", "/consumers/bad", {"colour": "red"}, 422),
+        ("POST", "/consumers/bad", {"fetch.min.bytes": -10}, 42204),
         ("POST", "/consumers/bad", {"topic.metadata.refresh.interval.ms": "x"}, 42204),
         ("PUT", "/topics", None, 405),
     ],
