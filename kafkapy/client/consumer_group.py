@@ -126,6 +126,7 @@ class ConsumerGroup:
                     state.wants_committed = False
                     if topic_partition in offsets:
                         state.jump(offsets[topic_partition].offset, offsets[topic_partition].leader_epoch)
+                        state.found_committed = offsets[topic_partition].offset
 
         fetch_offsets(self._network, self._coordinator, wanted, found, require_stable=True)
         return monotonic_ms + POLL_MS

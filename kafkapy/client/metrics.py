@@ -42,12 +42,14 @@ class Samples:
     with the network's lock held; any thread may read.
     """
 
-    __slots__ = ("_clock", "_number", "_window_ms", "_windows", "count", "total")
+    __slots__ = ("_clock", "_number", "_peak", "_taken", "_window_ms", "_windows", "count", "total")
 
     def __init__(self, clock: Clock, window_ms: int, number: int) -> None:
         self._clock, self._window_ms, self._number = clock, max(window_ms, 1), number
         self.count = 0
         self.total = 0.0
+        self._peak = 0.0  # the greatest value since the last call of `take`
+        self._taken = (0, 0.0)  # number and sum of the values before that call
         self._windows: list[list[float]] = []  # start (ms), number, sum, maximum; the latest last
 
     def add(self, value: float) -> None:
@@ -55,6 +57,8 @@ class Samples:
         now_ms = self._clock.monotonic_ms()
         self.count += 1
         self.total += value
+        if value > self._peak:
+            self._peak = value
         windows = self._windows
         if windows and now_ms - windows[-1][0] < self._window_ms:
             window = windows[-1]
@@ -66,6 +70,16 @@ class Samples:
             if len(windows) == self._number:
                 del windows[0]
             windows.append([now_ms, 1, value, value])
+
+    def take(self) -> tuple[int, float, float]:
+        """Returns number, sum and maximum of the values since the previous call of this method; zeros if there is none.
+
+        Values are not negative. The caller holds the network's lock.
+        """
+        count, total = self._taken
+        found = (self.count - count, self.total - total, self._peak)
+        self._taken, self._peak = (self.count, self.total), 0.0
+        return found
 
     def _recent(self) -> list[list[float]]:
         oldest_ms = self._clock.monotonic_ms() - self._window_ms * self._number
@@ -107,14 +121,15 @@ class Samples:
 
 
 class NodeMetrics:
-    """The requests to one broker and its responses: sizes in bytes, latencies in ms."""
+    """The requests to one broker and its responses: sizes in bytes, latencies in ms, throttle times above 0 in ms."""
 
-    __slots__ = ("latency", "received", "sent", "time_outs")
+    __slots__ = ("latency", "received", "sent", "throttle_time", "time_outs")
 
     def __init__(self, make: ClientMetrics) -> None:
         self.sent = make.samples()
         self.received = make.samples()
         self.latency = make.samples()
+        self.throttle_time = make.samples()
         self.time_outs = 0
 
 
@@ -140,6 +155,7 @@ class ClientMetrics:
         self.kind = kind  # producer, consumer or admin-client
         self.client_id = client_id
         self._clock, self._window_ms, self._number = clock, window_ms, number
+        self._created_ms = clock.monotonic_ms()
         self.created_connections = self.samples()
         self.closed_connections = self.samples()
         self.failed_authentications = self.samples()
@@ -160,6 +176,10 @@ class ClientMetrics:
     def samples(self) -> Samples:
         """Returns new Samples without values, which use the client's clock and windows."""
         return Samples(self._clock, self._window_ms, self._number)
+
+    def age_ms(self) -> int:
+        """Returns the time since the creation of the client, in ms."""
+        return self._clock.monotonic_ms() - self._created_ms
 
     def node(self, node_id: int) -> NodeMetrics:
         """Returns the measurements of a broker."""
@@ -198,6 +218,8 @@ class ClientMetrics:
         latencies.add(latency_ms)
         if key in (ApiKey.PRODUCE, ApiKey.FETCH):
             self.throttle_time.add(throttle_ms)
+            if throttle_ms > 0:
+                node.throttle_time.add(throttle_ms)
 
     def api(self, *keys: ApiKey) -> Samples:
         """Returns the latencies in ms of the first of these APIs that the client has used; Samples without values if it

@@ -33,6 +33,7 @@ class PartitionState:
         "buffers",
         "checked_epoch",
         "fetch_offset",
+        "found_committed",
         "generation",
         "high_watermark",
         "is_checking",
@@ -60,6 +61,7 @@ class PartitionState:
         self.reset: int | None = None  # the timestamp that ListOffsets looks up
         self.until_offset: int | None = None  # reading stops before this offset
         self.wants_committed = False
+        self.found_committed = -1  # the committed offset at which reading has started; -1 if there was none
         self.not_before_ms = 0
         self.preferred_replica = -1
         self.leader_epoch = -1  # of the record before `position`

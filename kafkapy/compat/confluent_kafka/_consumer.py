@@ -25,7 +25,7 @@ from kafkapy.compat.confluent_kafka._errors import (
 from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_bytes
 from kafkapy.compat.confluent_kafka._offsets import checked, epoch_of, partition_of, partitions_of, place_of, to_commit
 from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, with_error
-from kafkapy.compat.confluent_kafka._statistics import consumer_statistics
+from kafkapy.compat.confluent_kafka._statistics import Progress, consumer_statistics
 from kafkapy.compat.confluent_kafka._topic_patterns import subscription_of
 from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
 from kafkapy.types import TopicPartition as Place
@@ -145,6 +145,7 @@ class Consumer(Client):
         self._assigning: list[Place] | None = None  # within `on_assign`
         self._revoking = False  # within `on_revoke` or `on_lost`
         self._in_callback = False  # of a rebalance, in which any thread may call methods while `poll` waits for it
+        self._rebalances = 0  # the number of assignments and revocations
         self._callers = 0
 
     # Records
@@ -379,6 +380,7 @@ class Consumer(Client):
                 self._client.seek_to_end([place])
 
     def _rebalanced(self, places: list[Place], callback: OnRebalance | None) -> None:
+        self._rebalances += 1
         self._forget(set(places))
         if callback is None:
             return
@@ -389,6 +391,7 @@ class Consumer(Client):
             self._assigning, self._in_callback = None, False
 
     def _revoked(self, places: list[Place], callback: OnRebalance | None, *, can_commit: bool) -> None:
+        self._rebalances += 1
         self._drop_buffered(set(places))
         try:
             if callback is not None:
@@ -681,4 +684,5 @@ class Consumer(Client):
             self._callers -= 1
 
     def _statistics(self) -> str:
-        return consumer_statistics(self._settings, self._client, self._delivered)
+        progress = Progress(self._delivered, self._stored, self._committed, self._rebalances)
+        return consumer_statistics(self._settings, self._client, progress)

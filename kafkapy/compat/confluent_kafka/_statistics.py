@@ -7,19 +7,22 @@ queues are left out. The numbers come from the measurements of kafkapy's client.
 from __future__ import annotations
 
 import json
-import math
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.metrics import NodeMetrics, Samples
+from kafkapy.compat.confluent_kafka._constants import OFFSET_INVALID
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
+from kafkapy.types import TopicPartition as Place
 
 if TYPE_CHECKING:
     from kafkapy.client.admin import Admin
     from kafkapy.client.network import Network
     from kafkapy.compat.confluent_kafka._config import Settings
 
-_start_s = time.monotonic()
 # The attributes of a request in librdkafka's statistics.
 _REQUESTS = {
     "Produce": ApiKey.PRODUCE,
@@ -33,18 +36,19 @@ _REQUESTS = {
 }
 
 
-def _window(samples: Samples, factor: int = 1) -> dict[str, int]:
+def _window(network: Network, samples: Samples, factor: int = 1) -> dict[str, int]:
     """Returns the dictionary that librdkafka's statistics have for a window of values: avg, max, sum and cnt.
 
-    The average and the maximum are those of the recent values; the sum and the number are those of all values since the
-    start. All but the number are multiplied by `factor`, which converts the unit.
+    The window begins with the previous call for the same samples. All but the number of values are multiplied by
+    `factor`, which converts the unit.
     """
-    average, maximum = samples.average, samples.maximum
+    with network.lock:
+        count, total, maximum = samples.take()
     return {
-        "avg": 0 if math.isnan(average) else int(average * factor),
-        "max": 0 if math.isnan(maximum) else int(maximum * factor),
-        "sum": int(samples.total * factor),
-        "cnt": samples.count,
+        "avg": int(total / count * factor) if count else 0,
+        "max": int(maximum * factor),
+        "sum": int(total * factor),
+        "cnt": count,
     }
 
 
@@ -61,8 +65,8 @@ def _broker(network: Network, node_id: int, label: str, metrics: NodeMetrics) ->
         "txbytes": int(metrics.sent.total),
         "rx": metrics.received.count,
         "rxbytes": int(metrics.received.total),
-        "rtt": _window(metrics.latency, 1000),
-        "throttle": _window(network.metrics.throttle_time),
+        "rtt": _window(network, metrics.latency, 1000),
+        "throttle": _window(network, metrics.throttle_time),
         "req": {name: network.metrics.api(key).count for name, key in _REQUESTS.items()},
     }
 
@@ -76,14 +80,13 @@ def _client(settings: Settings, network: Network) -> dict[str, Any]:
     for node_id, each in nodes:
         broker = _broker(network, node_id, f"bootstrap{node_id}", each)
         brokers["GroupCoordinator" if broker["source"] == "logical" else broker["name"]] = broker
-    now_s = time.monotonic()
     return {
         "name": f"{settings['client.id']}#{kind}-1",
         "client_id": settings["client.id"],
         "type": kind,
-        "ts": int(now_s * 1e6),
+        "ts": int(time.monotonic() * 1e6),
         "time": int(time.time()),
-        "age": int((now_s - _start_s) * 1e6),
+        "age": metrics.age_ms() * 1000,
         "tx": sum(each.sent.count for _, each in nodes),
         "tx_bytes": int(sum(each.sent.total for _, each in nodes)),
         "rx": sum(each.received.count for _, each in nodes),
@@ -119,19 +122,28 @@ def producer_statistics(settings: Settings, client: Any, outstanding: int) -> st
         found["topics"][topic] = {
             "topic": topic,
             "metadata_age": int(network.metadata_age_s() * 1000),
-            "batchsize": _window(network.metrics.batch_size),
-            "batchcnt": _window(network.metrics.batch_records),
+            "batchsize": _window(network, each.size),
+            "batchcnt": _window(network, each.records),
             "txmsgs": int(each.records.total),
             "partitions": partitions,
         }
     return json.dumps(found)
 
 
-def consumer_statistics(settings: Settings, client: Any, delivered: dict[str, dict[int, int]] | None = None) -> str:
-    """Returns the statistics of a consumer as JSON.
+class Progress(NamedTuple):
+    """The progress of a consumer's program: its offsets by topic and then by partition, or by partition."""
 
-    `delivered` has the last offset that the program has received, by topic and then by partition.
-    """
+    delivered: dict[str, dict[int, int]]  # of the last record that the program has received
+    stored: Mapping[Place, OffsetAndMetadata]
+    committed: Mapping[Place, OffsetAndMetadata]
+    rebalances: int  # the number of assignments and revocations
+
+
+_NO_PROGRESS = Progress({}, {}, {}, 0)
+
+
+def consumer_statistics(settings: Settings, client: Any, progress: Progress = _NO_PROGRESS) -> str:
+    """Returns the statistics of a consumer as JSON."""
     network: Network = client._network
     found = _client(settings, network)
     topics = list(network.metrics.topics.items())
@@ -144,26 +156,40 @@ def consumer_statistics(settings: Settings, client: Any, delivered: dict[str, di
             {"topic": place.topic, "metadata_age": int(network.metadata_age_s() * 1000), "partitions": {}},
         )
         partition = topic["partitions"][str(place.partition)] = _partition(network, *place)
-        last = (delivered or {}).get(place.topic, {}).get(place.partition)
-        position = -1001 if last is None else last + 1
+        last = progress.delivered.get(place.topic, {}).get(place.partition)
+        position = OFFSET_INVALID if last is None else last + 1
+        stored = position if settings["enable.auto.offset.store"] else _offset(progress.stored.get(place))
+        committed = _offset(progress.committed.get(place))
+        if committed == OFFSET_INVALID and state.found_committed >= 0:
+            committed = state.found_committed
         end = state.last_stable_offset if settings["isolation.level"] == "read_committed" else state.high_watermark
         partition.update(
             next_offset=state.fetch_offset,
             app_offset=position,
-            stored_offset=position,
+            stored_offset=stored,
+            committed_offset=committed,
             lo_offset=state.log_start_offset,
             hi_offset=state.high_watermark,
             ls_offset=state.last_stable_offset,
-            consumer_lag=max(end - position, 0) if position >= 0 and end >= 0 else -1,
+            consumer_lag=_lag(committed, end),
+            consumer_lag_stored=_lag(stored, end),
         )
     if states or settings["group.id"]:
         found["cgrp"] = {
             "state": "up" if states else "init",
             "join_state": "steady" if states else "init",
-            "rebalance_cnt": network.metrics.api(ApiKey.SYNC_GROUP).count,
+            "rebalance_cnt": progress.rebalances,
             "assignment_size": len(states),
         }
     return json.dumps(found)
+
+
+def _offset(found: OffsetAndMetadata | None) -> int:
+    return OFFSET_INVALID if found is None else found.offset
+
+
+def _lag(offset: int, end: int) -> int:
+    return max(end - offset, 0) if offset >= 0 and end >= 0 else -1
 
 
 def admin_statistics(settings: Settings, client: Admin) -> str:

@@ -38,6 +38,18 @@ def test_rates_averages_and_maxima_are_those_of_the_recent_windows():
     assert samples.total == 42.0
 
 
+def test_taken_values_are_those_since_the_last_call():
+    samples = Samples(Clock(), 1000, 2)
+    assert samples.take() == (0, 0.0, 0.0)
+    for value in (10, 30):
+        samples.add(value)
+    assert samples.take() == (2, 40.0, 30)
+    samples.add(5)
+    assert samples.take() == (1, 5.0, 5)
+    assert samples.take() == (0, 0.0, 0.0)
+    assert (samples.count, samples.total) == (3, 45.0)
+
+
 def test_requests_and_responses_are_counted_by_broker_and_api():
     clock = Clock()
     metrics = ClientMetrics("consumer", "mine", clock, window_ms=1000, number=2)
