@@ -22,6 +22,7 @@ from kafkapy.compat.confluent_kafka._errors import (
     kafka_exception,
 )
 from kafkapy.compat.confluent_kafka._model import ThrottleEvent
+from kafkapy.config.row import INT_MAX
 from kafkapy.errors import ApiError, KafkapyError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 # A wait is interrupted this often, so that callbacks of other threads and time-outs of other calls are served.
 LONGEST_SLICE_S = 0.1
 _NEVER_S = float("inf")
+_NO_LIMIT_S = INT_MAX / 1000
 _RESOLUTION_ERRORS = ("Name or service not known", "Temporary failure in name resolution", "No address associated")
 
 
@@ -45,6 +47,17 @@ def seconds(timeout: float | None) -> float | None:
     if not isinstance(timeout, int | float):
         raise TypeError(f"must be real number, not {type(timeout).__name__}")
     return None if timeout < 0 else float(timeout)
+
+
+def time_left(timeout: float | None) -> Callable[[], float]:
+    """Returns a function that returns how much of a time-out is left, in seconds, at least 0.
+
+    The time begins with this call. A negative time-out means no limit, which is 24 days here. Raises TypeError for a
+    time-out that is not a number.
+    """
+    limit_s = seconds(timeout)
+    end_s = time.monotonic() + (_NO_LIMIT_S if limit_s is None else limit_s)
+    return lambda: max(end_s - time.monotonic(), 0.0)
 
 
 class Callbacks:
@@ -200,14 +213,14 @@ class Client:
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
         """Returns the brokers of the cluster, and all topics or the one that is given, as ClusterMetadata. Blocks.
 
-        `timeout` in seconds limits each of the requests for the brokers and for the topics (-1: `socket.timeout.ms`,
-        but at least 60 seconds). Raises KafkaException if the brokers refuse a request or do not respond in time.
+        `timeout` is in seconds (-1: no limit). Raises KafkaException if the brokers refuse a request or do not respond
+        in time.
         """
         self._check_open()
         from kafkapy.compat.confluent_kafka.admin._metadata import cluster_metadata
 
         try:
-            return cluster_metadata(self._admin(), topic, seconds(timeout))
+            return cluster_metadata(self._admin(), topic, time_left(timeout))
         except RequestTimedOut as error:
             exception = KafkaException(KafkaError(TRANSPORT, "Failed to get metadata: Local: Broker transport failure"))
             raise exception from error
@@ -215,15 +228,13 @@ class Client:
             raise kafka_exception(error, "Failed to get metadata: ") from error
 
     def cluster_id(self, timeout: float = -1) -> str:
-        """Returns the id of the cluster. Blocks for `timeout` seconds at most.
-
-        A time-out of -1 means `socket.timeout.ms`, but at least 60 seconds.
+        """Returns the id of the cluster. Blocks for `timeout` seconds at most (-1: no limit).
 
         Raises KafkaException if no broker responds in time.
         """
         self._check_open()
         try:
-            found = self._admin().describe_cluster(timeout=seconds(timeout)).cluster_id
+            found = self._admin().describe_cluster(timeout=time_left(timeout)()).cluster_id
         except KafkapyError as error:
             raise kafka_exception(error, "Failed to retrieve cluster id: ") from error
         return found or ""

@@ -31,6 +31,8 @@ log = logging.getLogger("kafkapy.compat")
 
 PRODUCER, CONSUMER, ADMIN = "producer", "consumer", "adminclient"
 _ROLES = {PRODUCER: "P", CONSUMER: "C", ADMIN: "*"}
+# The least time that commits of a consumer, and other calls without a time-out of their own, may take.
+_LEAST_API_TIMEOUT_MS = 60_000
 _ROWS = {PRODUCER: PRODUCER_ROWS, CONSUMER: CONSUMER_ROWS, ADMIN: ADMIN_ROWS}
 # More requests than this one connection never has in flight.
 _MOST_REQUESTS = 1000
@@ -154,7 +156,8 @@ class Settings:
         found["connections.max.idle.ms"] = self["connections.max.idle.ms"] or -1
         found["socket.connection.setup.timeout.max.ms"] = self["socket.connection.setup.timeout.ms"]
         found["request.timeout.ms"] = self["socket.timeout.ms"]
-        found["default.api.timeout.ms"] = max(self["socket.timeout.ms"], 60_000)
+        least_ms = 0 if self.role == ADMIN else _LEAST_API_TIMEOUT_MS
+        found["default.api.timeout.ms"] = max(self["socket.timeout.ms"], least_ms)
         refresh_ms = self["topic.metadata.refresh.interval.ms"]
         found["metadata.max.age.ms"] = INT_MAX if refresh_ms < 0 else refresh_ms
         for key, name in (

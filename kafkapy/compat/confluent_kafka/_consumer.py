@@ -12,7 +12,7 @@ from kafkapy._core.client.fetched_records import ConsumerRecord, record_view, re
 from kafkapy.client.consumer import Consumer as KafkapyConsumer
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import AuthenticationError, NotSubscribed, RequestTimedOut, WakeupError
-from kafkapy.compat.confluent_kafka._client import LONGEST_SLICE_S, Client, seconds
+from kafkapy.compat.confluent_kafka._client import LONGEST_SLICE_S, Client, seconds, time_left
 from kafkapy.compat.confluent_kafka._config import CONSUMER, Settings, invalid
 from kafkapy.compat.confluent_kafka._constants import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID
 from kafkapy.compat.confluent_kafka._errors import (
@@ -488,18 +488,18 @@ class Consumer(Client):
 
         If `cached`, returns the offsets that the last fetch response reported, each OFFSET_INVALID if it is not known,
         and does not block. Otherwise looks up first one offset and then the other at the broker, and blocks for at most
-        `timeout` seconds for each (-1: `socket.timeout.ms`, but at least 60 seconds).
+        `timeout` seconds (-1: no limit).
         """
         self._check_open()
         place = Place(partition.topic, partition.partition)
         if cached:
             found = self._client.watermarks(place) or (-1, -1)
             return tuple(OFFSET_INVALID if each < 0 else each for each in found)  # type: ignore[return-value]
-        limit_s = seconds(timeout)
+        left_s = time_left(timeout)
 
         def query() -> tuple[int, int]:
-            first = self._client.beginning_offsets([place], limit_s)[place]
-            return first, self._client.end_offsets([place], limit_s)[place]
+            first = self._client.beginning_offsets([place], left_s())[place]
+            return first, self._client.end_offsets([place], left_s())[place]
 
         found_now: tuple[int, int] = self._call("Failed to get watermark offsets: ", query)
         return found_now
@@ -511,7 +511,8 @@ class Consumer(Client):
         """
         self._check_open()
         wanted = {Place(each.topic, each.partition): each.offset for each in checked(partitions)}
-        found = self._call("Failed to get offsets: ", lambda: self._client.offsets_for_times(wanted, seconds(timeout)))
+        left_s = time_left(timeout)
+        found = self._call("Failed to get offsets: ", lambda: self._client.offsets_for_times(wanted, left_s()))
         return [
             TopicPartition(place.topic, place.partition, OFFSET_END if each is None else each.offset)
             for place, each in ((place, found.get(place)) for place in wanted)
@@ -575,9 +576,8 @@ class Consumer(Client):
         """Returns the partitions with the offsets that the group has committed, OFFSET_INVALID without one. Blocks."""
         self._check_open()
         wanted = [Place(each.topic, each.partition) for each in checked(partitions)]
-        found = self._call(
-            "Failed to get committed offsets: ", lambda: self._client.committed(wanted, seconds(timeout))
-        )
+        left_s = time_left(timeout)
+        found = self._call("Failed to get committed offsets: ", lambda: self._client.committed(wanted, left_s()))
         return [partition_of(place, found.get(place)) for place in wanted]
 
     def _uncommitted(self, places: set[Place] | None) -> dict[Place, OffsetAndMetadata]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from kafkapy.client import admin as kafkapy
 from kafkapy.client.admin import Results
 from kafkapy.compat.confluent_kafka import _model as model
-from kafkapy.compat.confluent_kafka._client import Client, seconds
+from kafkapy.compat.confluent_kafka._client import Client, seconds, time_left
 from kafkapy.compat.confluent_kafka._config import ADMIN, Settings
 from kafkapy.compat.confluent_kafka._errors import kafka_exception, local_error
 from kafkapy.compat.confluent_kafka._records import TopicPartition
@@ -40,7 +40,7 @@ class AdminClient(Client):
     future if the operation has no such keys.
 
     `AdminClient(conf)`; the keys are librdkafka's. Time-outs are in seconds: `request_timeout` limits an operation,
-    by default to `socket.timeout.ms`, but at least 60 seconds; `operation_timeout` has no effect. Thread-safe.
+    by default to `socket.timeout.ms`; `operation_timeout` has no effect. Thread-safe.
     """
 
     _closed_message = "Admin client closed"
@@ -86,6 +86,10 @@ class AdminClient(Client):
             if name not in accepted:
                 raise TypeError(f"{name!r} is an invalid keyword argument for this function")
         return limit_s
+
+    def _time_left(self, limit_s: float | None) -> Callable[[], float]:
+        """Returns a function that returns the seconds left for the next request of an operation, see `_limit`."""
+        return time_left(self._settings["socket.timeout.ms"] / 1000 if limit_s is None else limit_s)
 
     # Topics
 
@@ -134,9 +138,10 @@ class AdminClient(Client):
         nodes: dict[int, model.Node] = {}
 
         def call() -> Results[Any, Any]:
-            admin = self._admin()
-            nodes.update({each.node_id: convert.node(each) for each in admin.describe_cluster(timeout=limit_s).brokers})
-            return admin.describe_topics(names, timeout=limit_s)
+            admin, left_s = self._admin(), self._time_left(limit_s)
+            brokers = admin.describe_cluster(timeout=left_s()).brokers
+            nodes.update({each.node_id: convert.node(each) for each in brokers})
+            return admin.describe_topics(names, timeout=left_s())
 
         return self._by_key(names, call, lambda name, found: convert.topic_description(found, nodes))
 
@@ -222,12 +227,12 @@ class AdminClient(Client):
         only_validates = bool(kwargs.get("validate_only", False))
 
         def call() -> Results[Any, Any]:
-            admin = self._admin()
-            present = admin.describe_configs(list(wanted.values()), timeout=limit_s)
+            admin, left_s = self._admin(), self._time_left(limit_s)
+            present = admin.describe_configs(list(wanted.values()), timeout=left_s())
             changes = {
                 wanted[each]: convert.replacement(each, present.values.get(wanted[each], {})) for each in resources
             }
-            return admin.incremental_alter_configs(changes, validate_only=only_validates, timeout=limit_s)
+            return admin.incremental_alter_configs(changes, validate_only=only_validates, timeout=left_s())
 
         return self._by_key(resources, call, lambda resource, found: {}, inner=wanted.__getitem__)
 
@@ -282,15 +287,13 @@ class AdminClient(Client):
     def list_topics(self, *args: Any, **kwargs: Any) -> ClusterMetadata:
         """Returns the brokers and the topics of the cluster, or only one topic. Blocks.
 
-        The arguments are `topic`, None for all topics, and `timeout` in seconds, which limits each of the requests for
-        the brokers and for the topics (-1: `socket.timeout.ms`, but at least 60 seconds). Raises KafkaException if the
-        brokers refuse a request or do not respond in time.
+        The arguments are `topic`, None for all topics, and `timeout` in seconds (-1: no limit). Raises KafkaException
+        if the brokers refuse a request or do not respond in time.
         """
         return super().list_topics(*args, **kwargs)
 
     def cluster_id(self, *args: Any, **kwargs: Any) -> str:
-        """Returns the id of the cluster. Blocks for at most `timeout` seconds (-1: `socket.timeout.ms`, but at least 60
-        seconds).
+        """Returns the id of the cluster. Blocks for at most `timeout` seconds (-1: no limit).
 
         Raises KafkaException if no broker responds in time.
         """
@@ -299,15 +302,15 @@ class AdminClient(Client):
     def list_groups(self, *args: Any, **kwargs: Any) -> list[GroupMetadata]:
         """Returns the groups of the cluster, or only one group, as GroupMetadata. Blocks.
 
-        The arguments are `group`, None for all groups, and `timeout` in seconds. Raises KafkaException if the brokers
-        refuse the request or do not respond in time.
+        The arguments are `group`, None for all groups, and `timeout` in seconds (-1: no limit). Raises
+        KafkaException if the brokers refuse a request or do not respond in time.
         """
         return self._list_groups(*args, **kwargs)
 
     def _list_groups(self, group: str | None = None, timeout: float = -1) -> list[GroupMetadata]:
         self._check_open()
         try:
-            return convert.group_metadata(self._admin(), group, seconds(timeout))
+            return convert.group_metadata(self._admin(), group, time_left(timeout))
         except KafkapyError as error:
             raise kafka_exception(error, "Failed to list groups: ") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kafkapy.client import admin as kafkapy
@@ -235,10 +236,13 @@ def group_description(found: kafkapy.GroupDescription) -> ConsumerGroupDescripti
     )
 
 
-def group_metadata(admin: Admin, group: str | None, timeout_s: float | None) -> list[GroupMetadata]:
-    """Returns the metadata of all groups of the cluster, or only of `group`. Blocks. Raises KafkapyError."""
-    names = [each.group_id for each in admin.list_groups(timeout=timeout_s) if group in (None, each.group_id)]
-    described = admin.describe_groups(names, timeout=timeout_s)
+def group_metadata(admin: Admin, group: str | None, left_s: Callable[[], float]) -> list[GroupMetadata]:
+    """Returns the metadata of all groups of the cluster, or only of `group`. Blocks. Raises KafkapyError.
+
+    `left_s()` returns the seconds that are left for the next request.
+    """
+    names = [each.group_id for each in admin.list_groups(timeout=left_s()) if group in (None, each.group_id)]
+    described = admin.describe_groups(names, timeout=left_s())
     found = []
     for name in names:
         metadata = GroupMetadata()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.compat.confluent_kafka._errors import KafkaError, kafka_error
@@ -126,10 +127,13 @@ def _topic_metadata(name: str, description: TopicDescription | None, error: Kafk
     return found
 
 
-def cluster_metadata(admin: Admin, topic: str | None, timeout_s: float | None) -> ClusterMetadata:
-    """Returns the metadata of a cluster and of its topics, or only of `topic`. Blocks. Raises KafkapyError."""
-    cluster = admin.describe_cluster(timeout=timeout_s)
-    topics = admin.describe_topics(None if topic is None else [topic], timeout=timeout_s)
+def cluster_metadata(admin: Admin, topic: str | None, left_s: Callable[[], float]) -> ClusterMetadata:
+    """Returns the metadata of a cluster and of its topics, or only of `topic`. Blocks. Raises KafkapyError.
+
+    `left_s()` returns the seconds that are left for the next request.
+    """
+    cluster = admin.describe_cluster(timeout=left_s())
+    topics = admin.describe_topics(None if topic is None else [topic], timeout=left_s())
     found = ClusterMetadata()
     found.cluster_id = cluster.cluster_id
     found.controller_id = -1 if cluster.controller is None else cluster.controller.node_id
