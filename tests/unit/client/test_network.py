@@ -246,6 +246,15 @@ def test_a_call_that_an_interrupt_preceded_takes_no_step(brokers):
     network.close()
 
 
+@pytest.fixture
+def interruptible():
+    """A process that was started in the background of a script ignores SIGINT; within the test it does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("drive", [lambda network: network.wait_until(lambda: False, 5), Network.try_step])
 def test_ctrl_c_ends_the_wait_between_two_turns(brokers, drive):
     class Interrupting:
