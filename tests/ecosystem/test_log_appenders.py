@@ -60,14 +60,11 @@ def log4j_2_settings(bootstrap: str) -> str:
 """
 
 
-APPENDERS = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     ("artifacts", "settings", "option"),
     [(LOG4J_1, log4j_1_settings, "log4j.configuration"), (LOG4J_2, log4j_2_settings, "log4j2.configurationFile")],
     ids=["log4j-1", "log4j-2"],
 )
-
-
-@APPENDERS
 @pytest.mark.peer
 @pytest.mark.timeout(600)
 def test_only_errors_become_records(tmp_path, artifacts, settings, option) -> None:
