@@ -13,7 +13,7 @@ from zlib import crc32
 from kafkapy._core.client.record_accumulator import ProducerBatch, RecordMetadata
 from kafkapy.client.errors import ClientClosed, RequestTimedOut, TransactionError
 from kafkapy.client.producer import Producer as KafkapyProducer
-from kafkapy.compat.confluent_kafka._client import Client, error_of, seconds
+from kafkapy.compat.confluent_kafka._client import Client, error_of, seconds, time_left
 from kafkapy.compat.confluent_kafka._config import PRODUCER, Settings, invalid
 from kafkapy.compat.confluent_kafka._errors import (
     MSG_TIMED_OUT,
@@ -538,10 +538,14 @@ class Producer(Client):
         self._transact(lambda: self._client.send_offsets_to_transaction(offsets, group, seconds(timeout)))
 
     def commit_transaction(self, timeout: float = -1) -> None:
-        """Sends the remaining records, calls their callbacks, and commits the transaction. Blocks."""
+        """Sends the remaining records, calls their callbacks, and commits the transaction.
+
+        Blocks for at most `timeout` seconds (-1: no limit for the records, then the default of kafkapy's producer).
+        """
         self._need_transactions()
+        limit_s, left_s = seconds(timeout), time_left(timeout)
         self.flush(timeout)
-        self._transact(lambda: self._client.commit_transaction(seconds(timeout)))
+        self._transact(lambda: self._client.commit_transaction(None if limit_s is None else left_s()))
 
     def abort_transaction(self, timeout: float = -1) -> None:
         """Aborts the transaction; records that were not sent fail with `_PURGE_QUEUE`. Blocks."""

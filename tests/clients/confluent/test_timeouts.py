@@ -117,3 +117,19 @@ def test_the_requests_of_a_call_share_its_time_out(calls):
         recorded.timeouts.clear()
         by_name[name](1)
         assert recorded.timeouts == [0.0, 0.0], name
+
+
+def test_the_records_and_the_commit_of_a_transaction_share_its_time_out(ours, monkeypatch):
+    producer = ours.top.Producer({"bootstrap.servers": "127.0.0.1:1", "transactional.id": "t"})
+    timeouts: list[float | None] = []
+    inner, producer._client = producer._client, type("Recorded", (), {"commit_transaction": timeouts.append})
+    seconds = itertools.count(0, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(producer, "flush", lambda timeout: 0)
+        patch.setattr(producer, "_transact", lambda call: call())
+        patch.setattr(_client, "time", type("Time", (), {"monotonic": lambda: float(next(seconds))}))
+        for timeout in (10, 2, -1):
+            producer.commit_transaction(timeout)
+    producer._client = inner
+    producer.close()
+    assert timeouts == [7.0, 0.0, None]
