@@ -89,7 +89,7 @@ def test_offsets_and_rebalances_of_a_consumer(library, bootstrap, topic, group, 
     def read(statistics: Statistics, count: int) -> Any:
         consumer = library.top.Consumer({**conf, **statistics.config})
         consumer.subscribe([topic])
-        messages = []
+        messages: list[Any] = []
         while len(messages) < count:
             message = consumer.poll(PATIENCE_S)
             assert message is not None
