@@ -7,6 +7,7 @@ checkers. Instances are as fast as those of typing, and behave alike.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Generic
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ else:
         def _replace(self, /, **changes):
             made = self._make(map(changes.pop, self._fields, self))
             if changes:
-                raise ValueError(f"Got unexpected field names: {list(changes)!r}")
+                refusal = TypeError if sys.version_info >= (3, 13) else ValueError  # as in Python's own class
+                raise refusal(f"Got unexpected field names: {list(changes)!r}")
             return made
 
         def _asdict(self):
