@@ -268,6 +268,8 @@ def accepts(ours: Any, original: Any) -> bool:
         wanted = inspect.signature(original).parameters.values()
     except (TypeError, ValueError):  # compiled, without a signature
         return callable(ours)
+    if [each.name for each in wanted] == ["self", "object"]:  # what Python 3.13 says of a compiled method instead
+        return callable(ours)
     try:
         taken = inspect.signature(ours).parameters
     except (TypeError, ValueError):
