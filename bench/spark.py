@@ -130,7 +130,7 @@ def main() -> None:
     options = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="spark-", dir=options.directory))
     try:
-        with BrokerProcess(root / "kafkapy") as broker:
+        with BrokerProcess(root / "kafkapy", {"log.retention.ms": "-1"}) as broker:  # of records months old
             if {"reads", "parts"} & set(options.sets):
                 fill(broker.bootstrap, options.records, options.partitions)
                 print(f"{options.records} records of {RECORD_BYTES} B in {options.partitions} partitions", flush=True)

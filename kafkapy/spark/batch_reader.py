@@ -32,7 +32,7 @@ class BatchReader(Shipped, DataSourceReader):
             cluster.close()
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        if partition.value is None:  # Spark's placeholder for a query without partitions
+        if partition is None or partition.value is None:  # placeholders of Spark 4.0 and later for a query without any
             return iter(())
         return read_range(self._options, self._columns, OffsetRange(*partition.value))
 

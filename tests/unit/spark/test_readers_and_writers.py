@@ -50,7 +50,7 @@ def test_a_batch_is_planned_on_the_driver_and_read_by_ranges(monkeypatch):
     first, second = reader.partitions()
     assert first.value == tuple(RANGE) and Cluster.closed == 1
     assert list(reader.read(second)) == [(("value",), RANGE)]
-    assert list(reader.read(InputPartition(None))) == []
+    assert list(reader.read(InputPartition(None))) == list(reader.read(None)) == []
 
 
 def test_the_cluster_is_closed_after_an_error(monkeypatch):
@@ -126,7 +126,7 @@ def test_a_stream_is_read_on_executors_without_its_position(monkeypatch):
     reader.initialOffset()
     assert reader.__getstate__()["_position"] is None
     assert list(reader.read(InputPartition(tuple(RANGE)))) == [(("value",), RANGE)]
-    assert list(reader.read(InputPartition(None))) == []
+    assert list(reader.read(InputPartition(None))) == list(reader.read(None)) == []
 
 
 def test_spark_gets_the_limit_of_the_options():
