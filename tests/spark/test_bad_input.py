@@ -8,6 +8,8 @@ import msgpack
 import pytest
 from pyspark.errors import PySparkException
 
+import access_log
+import word_count
 from hot_search import with_terms
 from kafkapy_jobs.arguments import RegistryFormat
 from kafkapy_jobs.program import error_line
@@ -26,6 +28,8 @@ WRONG = {
         b"\x91" * 5000 + b"\x01", msgpack.packb("a") + b"more", None,
     ],
 }  # fmt: skip
+# Spark gives a Python process ten seconds to start, which may be too few while other programs run.
+TOO_BUSY_RUNS = 5
 # Values that are valid in their format, but are not what a job expects.
 ODD = {
     "json": [b"1", b"null", b"[]", b'{"term": null}', b'{"other": "x"}', b'"text"', b'{"term.x": 1}'],
@@ -58,3 +62,32 @@ def test_a_registry_that_goes_away_ends_a_query_with_one_line(spark):
         rows.collect()
     line = error_line(raised.value)
     assert line is not None and "http://127.0.0.1:1" in line and "\n" not in line
+
+
+@pytest.fixture
+def run(spark, topics, tmp_path):
+    """Returns a function that runs a job over a topic with one checkpoint, and returns the line of its error."""
+    topic = topics.create()
+    topics.fill(topic, [b"1"], key=b"a")
+
+    def main(job, *words):
+        common = ("--bootstrap-server", topics.bootstrap, "--topic", topic, "--trigger", "available-now")
+        for _ in range(TOO_BUSY_RUNS):
+            try:
+                job.main([*common, "--checkpoint", str(tmp_path / "checkpoint"), "--shuffle-partitions", "1", *words])
+            except PySparkException as error:
+                line = error_line(error) or str(error)
+            else:
+                return None
+            if "the machine is too busy" not in line:
+                break
+        return line
+
+    return main
+
+
+def test_a_checkpoint_of_another_job_is_one_line(run):
+    assert run(word_count) is None
+    line = run(access_log)
+    assert line.startswith("The checkpoint belongs to word-count, and this is access-log")
+    assert "--checkpoint" in line and "\n" not in line
