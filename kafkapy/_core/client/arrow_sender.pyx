@@ -239,8 +239,7 @@ cdef class ArrowSender:
         rows.add(self.row, index)
         self.open_rows[partition] = rows
         self.delivery.begin()
-        batch.watch(rows)
-        if batch.is_done:
+        if not batch.watch(rows):
             rows.notify()
         return 0
 

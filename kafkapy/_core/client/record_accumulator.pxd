@@ -17,7 +17,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
     cdef readonly bint is_done
     cdef readonly int64_t assigned_offset, log_append_time
     cdef readonly object error
-    cdef list callbacks                      # number of futures
+    cdef list callbacks                      # the watching objects; None once they were taken
     cdef bytes encoded                       # the batch, if it is compressed
     cdef bint has_header                     # if not: the memory in which it was written and from which it is sent
     cdef int readers                         # size of the memory
@@ -28,8 +28,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
     cdef void free_memory(self) noexcept
     cdef int finish(self) except -1
     cdef ProducerBatch make_part(self)
-    # Adds an object whose method `notify` is called once, when the outcome of the batch is known.
-    cdef int watch(self, object listener) except -1
+    # Adds an object whose method `notify` is called once, when the outcome of the batch is known; returns False instead
+    # if it is known already. Runs no other code.
+    cdef bint watch(self, object listener) except -1
 
 
 cdef class DeliveryFuture:

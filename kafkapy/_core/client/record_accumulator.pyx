@@ -220,11 +220,11 @@ cdef class ProducerBatch(RecordBatchBuilder):
         part.base_sequence, part.attributes = self.base_sequence, self.attributes
         return part
 
-    cdef int watch(self, object listener) except -1:
-        if self.callbacks is None:
-            self.callbacks = []
+    cdef bint watch(self, object listener) except -1:
+        if self.is_done:
+            return False
         self.callbacks.append(listener)
-        return 0
+        return True
 
 
 @cython.freelist(1024)
@@ -264,18 +264,19 @@ cdef class DeliveryFuture:
 
         One of the arguments is None. Any thread of the producer may call the callback, which must not block.
         """
+        first = None
+
+        def both(metadata, error):
+            first(metadata, error)
+            callback(metadata, error)
+        # Making the function may have run other code; nothing below does before the callback is registered.
         if self.batch.is_done:
             callback(self.metadata(), self.error())
-            return
-        if self.on_delivery is None:
+        elif self.on_delivery is None:
             self.on_delivery = callback
             self.batch.watch(self)
         else:
             first = self.on_delivery
-
-            def both(metadata, error):
-                first(metadata, error)
-                callback(metadata, error)
             self.on_delivery = both
 
     def notify(self):
@@ -508,14 +509,15 @@ cdef class RecordAccumulator:
             batch = self.add(queue, timestamp, &content)
             if batch is None:
                 return None
+            # Before the fields are closed, which may run other code: the batch could be finished then.
+            future.batch, future.index, future.sent_timestamp = batch, batch.record_count - 1, timestamp
+            future.key_size, future.value_size = content.key_size, content.value_size
+            if on_delivery is not None:
+                future.on_delivery = on_delivery
+                batch.watch(future)
         finally:
             close_field(&key_field)
             close_field(&value_field)
-        future.batch, future.index, future.sent_timestamp = batch, batch.record_count - 1, timestamp
-        future.key_size, future.value_size = content.key_size, content.value_size
-        if on_delivery is not None:
-            future.on_delivery = on_delivery
-            batch.watch(future)
         if not was_active:
             self._on_queue_opened()
         return future
@@ -547,6 +549,7 @@ cdef class RecordAccumulator:
             if fresh is None:
                 fresh = ProducerBatch(compression=self.codec, level=self.level)
                 fresh.reserve(min(self.batch_size, FIRST_BYTES))
+                fresh.callbacks = []
                 fresh.created_ms = milliseconds(CLOCK_MONOTONIC) if self.monotonic_ms is None else self.monotonic_ms()
                 if queue.open is not batch:
                     batch = queue.open

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatch, validate_batches
@@ -213,3 +215,40 @@ def test_parts_wait_before_batches_with_later_sequences_and_batches_without_one(
         queue.put_back(batch)
     assert queue.all_batches() == [first, second, third]
     assert not first.is_part and first.attempts == 0
+
+
+class FinishingSender:
+    """Finishes a batch as soon as garbage is collected, as a sender on another thread may do at that moment."""
+
+    def __init__(self, queue):
+        self.queue = queue
+        self.listeners = []
+        self.held = []
+
+    def __call__(self, phase, info):
+        # Uses up the lists that the interpreter holds for reuse, so that the next list is allocated, and makes that
+        # allocation collect garbage again.
+        self.held.extend([] for _ in range(100))
+        if self.queue.batch_count and self.queue.first().record_count:
+            batch = self.queue.take()
+            batch.complete(0, -1)
+            self.listeners += batch.take_callbacks()
+
+
+def test_a_callback_is_not_lost_when_the_batch_is_finished_while_a_record_is_sent():
+    accumulator = Accumulator()
+    queue = accumulator.add_topic("t", 1).queues[0]
+    sender = FinishingSender(queue)
+    heard = []
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(sender)
+    gc.set_threshold(1)
+    try:
+        future = accumulator.send("t", b"v", partition=0, on_delivery=lambda *told: heard.append(told))
+        sender("start", {})
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(sender)
+    assert future.done() and sender.listeners == [future]
+    future.notify()
+    assert [metadata.offset for metadata, error in heard] == [0]
