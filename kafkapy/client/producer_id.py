@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Set as AbstractSet
 
-from kafkapy._core.client.record_accumulator import PartitionQueue, RecordAccumulator
+from kafkapy._core.client.record_accumulator import PartitionQueue, ProducerBatch, RecordAccumulator
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.sequences import NO_IDENTITY, ProducerIdentity, sequences_of
 from kafkapy.errors import ApiError, Error
@@ -17,9 +18,10 @@ log = logging.getLogger("kafkapy.client")
 class ProducerIdSource:
     """The identity of a producer without transactions. The sender calls it with the network's lock held.
 
-    After a batch with a sequence was given up, it is unknown whether the broker has written the batch. As soon as no
-    batch is in flight, the epoch is raised and the sequences start at 0 again, as the broker expects of a new epoch
-    (KIP-360). `highest_produce_version` limits the version of Produce requests; None is no limit.
+    After a batch with a sequence was given up, its partition's leader may lack the sequence. Then the epoch is raised
+    and the sequences of the partition start at 0 again, as the leader expects of a new epoch (KIP-360). The unfinished
+    batches of other partitions keep their epoch. `highest_produce_version` limits the version of Produce requests; None
+    is no limit.
     """
 
     highest_produce_version: int | None = None
@@ -34,7 +36,7 @@ class ProducerIdSource:
         self._has_request = False
         self._not_before_ms = 0
         self._attempts = 0
-        self._has_unknown_sequence = False
+        self._doubtful: dict[PartitionQueue, None] = {}  # a batch was given up or the leader has refused a sequence
 
     @property
     def is_ending(self) -> bool:
@@ -51,24 +53,22 @@ class ProducerIdSource:
 
     def next_ms(self, monotonic_ms: int) -> int:
         """Returns the monotonic time (ms) at which to call `run` again after it has returned False."""
-        if self._has_request or self._has_unknown_sequence or self.identity.is_valid:
+        if self._has_request or self.identity.is_valid:
             return NEVER
         return max(self._not_before_ms, monotonic_ms + 1)
 
-    def run(self, monotonic_ms: int, has_in_flight: bool) -> bool:
+    def run(self, monotonic_ms: int, in_flight: AbstractSet[ProducerBatch]) -> bool:
         """Returns whether batches may be sent now. Before that, raises the epoch or requests a producer id if it is
         necessary.
 
         Without idempotence the result is always True.
 
-        `has_in_flight` says whether batches are in flight; the epoch cannot be raised until they have a response.
+        `in_flight` has the batches without a response; the sequences of their partitions cannot change.
         """
         if not self.is_idempotent:
             return True
-        if self._has_unknown_sequence:
-            if has_in_flight:
-                return False
-            self._raise_epoch()
+        if self._doubtful:
+            self._restart_broken({batch.queue for batch in in_flight})
         if not self.identity.is_valid:
             self._request_id(monotonic_ms)
         return self.identity.is_valid
@@ -77,24 +77,42 @@ class ProducerIdSource:
         """Returns whether the sender may write to a partition: always True without a transaction."""
         return True
 
-    def on_sequence_given_up(self) -> None:
-        """Records that a batch with a sequence was given up, so that the epoch must be raised."""
-        self._has_unknown_sequence = True
+    def on_sequence_given_up(self, batch: ProducerBatch, *, is_refused: bool = False) -> None:
+        """Records that a batch with a sequence has failed; the epoch is raised if the broker lacks the sequence.
+
+        `is_refused` says that the broker has certainly not written the batch.
+        """
+        sequences_of(batch.queue).give_up(batch, is_refused=is_refused)
+        self._doubtful[batch.queue] = None
+
+    def on_broken_sequence(self, queue: PartitionQueue) -> None:
+        """Records that the leader has refused the sequence of a partition's first unfinished batch."""
+        sequences_of(queue).is_broken = True
+        self._doubtful[queue] = None
 
     def on_error(self, error: ApiError) -> None:
         """Is called with every error that is not retried; does nothing without a transaction."""
 
-    def _raise_epoch(self) -> None:
-        self._has_unknown_sequence = False
-        self.identity = self.identity.next_epoch()
-        log.info("The producer continues with epoch %d", self.identity.epoch)
-        if self.identity.is_valid:
-            self._restart_sequences()
+    def _restart_broken(self, busy: AbstractSet[PartitionQueue]) -> None:
+        """Restarts the broken sequences of partitions, except those in `busy`, which have batches in flight.
 
-    def _restart_sequences(self, *, is_transactional: bool = False) -> None:
-        for topic in self._accumulator.topics.values():
-            for queue in topic.queues:
-                sequences_of(queue).restart(self.identity, is_transactional)
+        Raises the epoch before that, unless another partition has raised it since theirs was last used.
+        """
+        broken: list[PartitionQueue] = []
+        for queue in list(self._doubtful):
+            sequences = sequences_of(queue)
+            sequences.resolve()
+            if not sequences.is_broken and not sequences.is_unresolved:
+                del self._doubtful[queue]
+            elif sequences.is_broken and queue not in busy:
+                broken.append(queue)
+        if any(sequences_of(queue).identity == self.identity for queue in broken):
+            self.identity = self.identity.next_epoch()
+            log.info("The producer continues with epoch %d", self.identity.epoch)
+        if self.identity.is_valid:
+            for queue in broken:
+                sequences_of(queue).restart(self.identity, is_transactional=False)
+                del self._doubtful[queue]
 
     def _request_id(self, monotonic_ms: int) -> None:
         node_id = self._network.least_loaded()
@@ -113,7 +131,6 @@ class ProducerIdSource:
         if response is not None and not response.error_code:
             self.identity = ProducerIdentity(response.producer_id, response.producer_epoch)
             self._attempts = 0
-            self._restart_sequences()
             return
         failure = error if response is None else ApiError(Error.of(response.error_code))
         self._not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(self._attempts)

@@ -82,7 +82,7 @@ class Sender:
         has_identity = False
         failure = self._identity.failure_of_batches()
         if failure is None and self._accumulator.active:
-            has_identity = self._identity.run(monotonic_ms, bool(self.in_flight))
+            has_identity = self._identity.run(monotonic_ms, self.in_flight)
             failure = self._identity.failure_of_batches()
         if failure is not None:
             self.fail_all(failure)
@@ -157,8 +157,9 @@ class Sender:
             return monotonic_ms
         if self._identity.is_idempotent:
             sequences = sequences_of(queue)
-            if not sequences.may_send(batch, self._limit):
-                return NEVER
+            if not sequences.may_send(batch, self._identity.identity, self._limit):
+                # Without an unfinished batch to wait for, the next run restarts the sequences.
+                return NEVER if sequences.unfinished else monotonic_ms
             queue.take()
             if not batch.has_sequence:
                 sequences.assign(batch, self._identity.identity, self._transactional_id is not None)
@@ -184,7 +185,7 @@ class Sender:
                 f"{monotonic_ms - batch.created_ms} ms has passed since batch creation"
             )
             if batch.has_sequence:
-                self._identity.on_sequence_given_up()
+                self._identity.on_sequence_given_up(batch)
             expiry = RequestTimedOut(message)
             self._identity.on_error(expiry)
             self._fail(batch, expiry)
@@ -302,7 +303,7 @@ class Sender:
             self._split(batch)
         else:
             if batch.has_sequence:
-                self._identity.on_sequence_given_up()
+                self._identity.on_sequence_given_up(batch, is_refused=_is_refusal(batch, error.error))
             self._identity.on_error(error)
             self._fail(batch, error)
 
@@ -310,10 +311,10 @@ class Sender:
         if batch.attempts > self._retries or monotonic_ms - batch.created_ms >= self._delivery_timeout_ms:
             return False
         if self._identity.is_idempotent and error in _BROKEN_SEQUENCE:
-            if batch.epoch != self._identity.identity.epoch or not sequences_of(batch.queue).is_first(batch):
+            if not sequences_of(batch.queue).is_first(batch):
                 return True
             if self._transactional_id is None:
-                self._identity.on_sequence_given_up()
+                self._identity.on_broken_sequence(batch.queue)
                 return True
             return False
         return error.retriable
@@ -351,7 +352,7 @@ class Sender:
         for queue in list(self._accumulator.active):
             while (batch := queue.take()) is not None:
                 if batch.has_sequence:
-                    self._identity.on_sequence_given_up()
+                    self._identity.on_sequence_given_up(batch)
                 self._fail(batch, error)
             self._accumulator.retire(queue)
 
@@ -360,8 +361,16 @@ class Sender:
         ignored."""
         for batch in sorted(self.in_flight, key=lambda each: each.created_ms):
             if batch.has_sequence:
-                self._identity.on_sequence_given_up()
+                self._identity.on_sequence_given_up(batch)
             self._fail(batch, error)
+
+
+def _is_refusal(batch: ProducerBatch, error: Error) -> bool:
+    """Returns whether the broker has certainly not written a batch that it answered with an error.
+
+    Only the error of the first attempt says so: the broker may have written the batch at an earlier attempt.
+    """
+    return batch.attempts == 1 and not error.retriable and error is not Error.UNKNOWN_SERVER_ERROR
 
 
 def _is_single_success(response: ProduceResponse) -> bool:

@@ -36,45 +36,90 @@ def sequence_after(sequence: int, count: int) -> int:
 class PartitionSequences:
     """The next sequence of one partition, and its unfinished batches that have a sequence, in order.
 
-    Invariant: a batch gets its sequence when it is first sent and keeps it until it is finished or the epoch changes;
-    after a failure the batches are sent again in the order of their sequences, each one when it is the first unfinished
+    Invariant: a batch gets its identity and sequence when it is first sent and keeps them until it is finished, so that
+    a broker that has written the batch recognizes it when it is sent again. There is one exception: the leader has
+    refused the sequences (`is_broken`), so that it has written none of the unfinished batches. A partition moves to a
+    new epoch of the producer when it has no unfinished batches (compare TransactionManager in Java).
+
+    After a failure the batches are sent again in the order of their sequences, each one when it is the first unfinished
     batch. Until the first batch is acknowledged, batches are sent one at a time: a broker accepts any first sequence of
     a producer that it does not know, so a later batch could be written although the preceding batch was refused (by a
     broker that was not the leader yet).
     """
 
-    __slots__ = ("is_known", "next_sequence", "producer_id", "unfinished")
+    __slots__ = (
+        "acknowledged_end",
+        "identity",
+        "is_broken",
+        "is_known",
+        "is_unresolved",
+        "next_sequence",
+        "unfinished",
+    )
 
     def __init__(self) -> None:
-        self.producer_id = -1
-        self.is_known = False  # whether the partition's leader knows `producer_id`
+        self.identity = NO_IDENTITY  # of the partition's batches; the producer's may be newer
+        self.is_known = False  # whether the partition's leader knows the producer id
+        self.is_unresolved = False  # whether a batch was given up that the leader may have written
+        self.is_broken = False  # whether the sequences have to start at 0 with another epoch
         self.next_sequence = 0
+        self.acknowledged_end = 0  # the sequence after the last one that was acknowledged
         self.unfinished: list[ProducerBatch] = []
 
     def assign(self, batch: ProducerBatch, identity: ProducerIdentity, is_transactional: bool) -> None:
         """Assigns the next sequence to a batch that is sent for the first time, and writes the identity into the batch.
 
-        `is_transactional` marks the batch as part of a transaction.
+        With an identity that is new to the partition, the sequences start at 0. `is_transactional` marks the batch as
+        part of a transaction.
         """
-        self.producer_id = identity.producer_id
+        if identity != self.identity:
+            self.restart(identity, is_transactional)
         batch.set_producer(identity.producer_id, identity.epoch, self.next_sequence, is_transactional)
         self.next_sequence = sequence_after(self.next_sequence, batch.record_count)
         self.unfinished.append(batch)
 
-    def may_send(self, batch: ProducerBatch, limit: int) -> bool:
-        """Returns whether the first batch of the queue may be sent.
+    def may_send(self, batch: ProducerBatch, identity: ProducerIdentity, limit: int) -> bool:
+        """Returns whether the first batch of the queue may be sent by a producer with this identity.
 
         A batch that was sent before must be the first unfinished batch. A new batch may be sent while fewer than
-        `limit` batches are unfinished.
+        `limit` batches are unfinished, all of the same epoch, and the outcome of the batches before these is known.
         """
+        if self.is_broken:
+            return False
         if batch.has_sequence:
             return not self.unfinished or self.unfinished[0] is batch
+        if self.is_unresolved or (self.unfinished and self.identity != identity):
+            return False
         return len(self.unfinished) < (limit if self.is_known else 1)
 
     def acknowledge(self, batch: ProducerBatch) -> None:
         """Finishes a batch that the partition's leader has written."""
         self.is_known = True
+        end = sequence_after(batch.sequence, batch.record_count)
+        if 0 < (end - self.acknowledged_end) % _SEQUENCES < _SEQUENCES // 2:  # responses may arrive in another order
+            self.acknowledged_end = end
         self.finish(batch)
+
+    def give_up(self, batch: ProducerBatch, *, is_refused: bool) -> None:
+        """Records that an unfinished batch has failed; `is_refused` says that the leader has certainly not written it.
+
+        The leader then refuses all later batches too, if the batch is the first one. Otherwise the fate of the later
+        batches shows whether the leader has written it.
+        """
+        if is_refused and self.is_first(batch):
+            self.is_broken = True
+        else:
+            self.is_unresolved = True
+
+    def resolve(self) -> None:
+        """Decides what follows from a batch that was given up, if no later batch is unfinished.
+
+        The leader has written the batch if it has acknowledged a later one; otherwise that remains unknown, and the
+        sequences have to start again.
+        """
+        if self.is_unresolved and not self.unfinished:
+            self.is_unresolved = False
+            self.is_broken = self.is_broken or self.acknowledged_end != self.next_sequence
 
     def is_first(self, batch: ProducerBatch) -> bool:
         """Returns whether a batch is the first unfinished one."""
@@ -93,9 +138,10 @@ class PartitionSequences:
 
     def restart(self, identity: ProducerIdentity, is_transactional: bool) -> None:
         """Starts again at sequence 0 for a new epoch; the unfinished batches get new sequences in the same order."""
-        self.is_known = self.is_known and identity.producer_id == self.producer_id
-        self.producer_id = identity.producer_id
-        self.next_sequence = 0
+        self.is_known = self.is_known and identity.producer_id == self.identity.producer_id
+        self.identity = identity
+        self.is_unresolved = self.is_broken = False
+        self.next_sequence = self.acknowledged_end = 0
         unfinished, self.unfinished = self.unfinished, []
         for batch in unfinished:
             self.assign(batch, identity, is_transactional)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from enum import Enum, auto
 from typing import Any
 
-from kafkapy._core.client.record_accumulator import PartitionQueue, RecordAccumulator
+from kafkapy._core.client.record_accumulator import PartitionQueue, ProducerBatch, RecordAccumulator
 from kafkapy.client.coordinator import TRANSACTION, Coordinator
 from kafkapy.client.errors import TransactionError
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.producer_id import ProducerIdSource
-from kafkapy.client.sequences import ProducerIdentity
+from kafkapy.client.sequences import ProducerIdentity, sequences_of
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
@@ -115,7 +116,9 @@ class TransactionState(ProducerIdSource):
     def take_over_identity(self, identity: ProducerIdentity) -> None:
         """Stores a new id or epoch; the sequences start at 0 again."""
         self.identity = identity
-        self._restart_sequences(is_transactional=True)
+        for topic in self._accumulator.topics.values():
+            for queue in topic.queues:
+                sequences_of(queue).restart(identity, is_transactional=True)
 
     # Called by the sender
 
@@ -126,11 +129,11 @@ class TransactionState(ProducerIdSource):
         """
         return self.failure
 
-    def run(self, monotonic_ms: int, has_in_flight: bool) -> bool:
+    def run(self, monotonic_ms: int, in_flight: AbstractSet[ProducerBatch]) -> bool:
         """Sends AddPartitionsToTxn for the partitions that wait to be added to the transaction.
 
         Returns False if no batch may be sent: no transaction is open or ending, or the search for the coordinator has
-        failed. `has_in_flight` has no effect.
+        failed. `in_flight` has no effect.
         """
         if self.phase not in (TransactionPhase.OPEN, TransactionPhase.ENDING):
             return False
@@ -165,7 +168,7 @@ class TransactionState(ProducerIdSource):
         self._wanted.add(topic_partition)
         return False
 
-    def on_sequence_given_up(self) -> None:
+    def on_sequence_given_up(self, batch: ProducerBatch, *, is_refused: bool = False) -> None:
         """Records that a batch with a sequence has failed and is not sent again.
 
         The brokers may lack its sequence, so the end of the transaction raises the epoch, with which sequences restart.
