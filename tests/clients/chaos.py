@@ -1,7 +1,8 @@
 """Rounds of chaos: a producer and a group of two read and write through a proxy that breaks connections.
 
-After each round every record is in the log once and in order, every record was delivered, and no record was delivered
-again after the group had confirmed a commit of a later offset.
+The producer also sends records that the broker refuses, so that it raises its epoch while responses are lost. After
+each round every record is in the log once and in order, every record was delivered, and no record was delivered again
+after the group had confirmed a commit of a later offset.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import time
 from pathlib import Path
 
 from kafkapy.client import Consumer, Producer, TopicPartition
-from kafkapy.errors import ApiError
+from kafkapy.client.admin import Admin, NewTopic
+from kafkapy.errors import ApiError, Error
 from tests.broker_process import BrokerProcess
 from tests.chaos_proxy import CALM, Chances, ChaosProxy
 from tests.ports import free_ports
@@ -21,6 +23,7 @@ RECORDS = 300
 PARTITIONS = 3
 PATIENCE_SECONDS = 90
 PROTOCOLS = ("classic", "consumer")
+REFUSING = "refusing"  # a topic to which no record is written
 _QUICK = {"reconnect.backoff.ms": 10, "retry.backoff.ms": 10, "request.timeout.ms": 1500, "client.id": "chaos"}
 
 
@@ -106,8 +109,10 @@ class ChaosHarness:
             **_QUICK,
         }
         with Producer(settings, batch_size=chance.choice([100, 2000]), linger_ms=chance.choice([0, 5])) as producer:
-            futures = []
+            futures, refused = [], []
             for _ in range(RECORDS):
+                if chance.random() < 0.05:
+                    refused.append(producer.send(REFUSING, b"too large", partition=0))
                 value = f"{len(self.sent[protocol]):06}".encode()
                 self.sent[protocol].append(value)
                 futures.append(producer.send(protocol, value, partition=int(value) % PARTITIONS))
@@ -116,6 +121,9 @@ class ChaosHarness:
             assert producer.flush(PATIENCE_SECONDS)
             failed = [error for future in futures if (error := future.exception()) is not None]
             assert not failed, (number, failed[:3])
+            for future in refused:
+                error = future.exception()
+                assert isinstance(error, ApiError) and error.error is Error.MESSAGE_TOO_LARGE, (number, error)
 
     def _read(self, protocol: str, is_over: threading.Event, failures: list[BaseException]) -> None:
         settings = {
@@ -179,6 +187,8 @@ def run_rounds(directory: Path, rounds: int, seed: int) -> dict[str, int]:
         for protocol in PROTOCOLS:
             with Producer(bootstrap_servers=harness.bootstrap) as producer:
                 producer.partitions_for(protocol)
+        with Admin(bootstrap_servers=harness.bootstrap) as admin:
+            admin.create_topics([NewTopic(REFUSING, 1, 1, configs={"max.message.bytes": "1"})]).check()
         for number in range(rounds):
             harness.round(number)
     return harness.proxy.faults
