@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatch
+from kafkapy._core.client.record_accumulator import DeliveryFuture
 from kafkapy.client.sequences import LARGEST_EPOCH
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
@@ -175,3 +178,33 @@ def test_a_refused_batch_does_not_change_the_sequence_of_an_earlier_one(brokers)
         producer.send("t", "a3", partition=A).result(60)
     assert a.values == ["a0", "a1", "a3"]
     assert a.attempts == [(7, 0, 0), (7, 0, 1), (7, 0, 2), (7, 0, 1), (7, 1, 0)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_record_is_written_twice_or_out_of_order(brokers, seed):
+    """Batches of both partitions meet random outcomes; afterwards the producer can write to both again."""
+    chance = random.Random(seed)
+    batch_size = chance.choice([1, 200])
+    outcomes = [LOST, DROPPED, UNCERTAIN, Error.NOT_LEADER_OR_FOLLOWER, Error.TOPIC_AUTHORIZATION_FAILED]
+    if batch_size == 1:  # a larger batch would be split, although it may be written already
+        outcomes.append(Error.MESSAGE_TOO_LARGE)
+    sent: list[list[DeliveryFuture]] = [[], []]
+    with producer_of(brokers, batch_size=batch_size) as producer:
+        for _ in range(chance.randrange(1, 12)):
+            for partition in brokers.partitions:
+                partition.script += chance.choices([Error.NONE, *outcomes], k=chance.randrange(4))
+            for _ in range(chance.randrange(1, 4)):
+                number = chance.randrange(2)
+                sent[number].append(producer.send("t", f"{len(sent[number]):02}", partition=number))
+            producer.flush(chance.choice([0.1, 3, 9, 15]))
+        for partition in brokers.partitions:
+            del partition.script[6:]
+        assert producer.flush(400)
+        for number, partition in enumerate(brokers.partitions):
+            partition.script.clear()
+            sent[number].append(producer.send("t", f"{len(sent[number]):02}", partition=number))
+            assert sent[number][-1].exception(60) is None
+    for futures, partition in zip(sent, brokers.partitions, strict=True):
+        assert partition.values == sorted(set(partition.values))
+        delivered = {f"{number:02}" for number, future in enumerate(futures) if future.exception() is None}
+        assert delivered <= set(partition.values)

@@ -220,35 +220,65 @@ def test_parts_wait_before_batches_with_later_sequences_and_batches_without_one(
 class FinishingSender:
     """Finishes a batch as soon as garbage is collected, as a sender on another thread may do at that moment."""
 
-    def __init__(self, queue):
+    def __init__(self, queue, skipped=0):
         self.queue = queue
+        self.skipped = skipped  # collections that leave the batch as it is
         self.listeners = []
         self.held = []
 
-    def __call__(self, phase, info):
-        # Uses up the lists that the interpreter holds for reuse, so that the next list is allocated, and makes that
-        # allocation collect garbage again.
+    def use_up_lists(self):
+        """Uses up the lists that the interpreter has for reuse: making the next list then collects garbage."""
         self.held.extend([] for _ in range(100))
-        if self.queue.batch_count and self.queue.first().record_count:
+
+    def __call__(self, phase, info):
+        self.use_up_lists()
+        self.skipped -= 1
+        if self.skipped < 0 and self.queue.batch_count and self.queue.first().record_count:
             batch = self.queue.take()
             batch.complete(0, -1)
             self.listeners += batch.take_callbacks()
 
 
-def test_a_callback_is_not_lost_when_the_batch_is_finished_while_a_record_is_sent():
-    accumulator = Accumulator()
-    queue = accumulator.add_topic("t", 1).queues[0]
-    sender = FinishingSender(queue)
-    heard = []
+def collecting_at_each_allocation(sender, call):
+    """Returns the result of `call`, during which the sender runs at each allocation of a container."""
     thresholds = gc.get_threshold()
+    sender.use_up_lists()
     gc.callbacks.append(sender)
     gc.set_threshold(1)
     try:
-        future = accumulator.send("t", b"v", partition=0, on_delivery=lambda *told: heard.append(told))
-        sender("start", {})
+        result = call()
+        sender.skipped = 0
+        sender("stop", {})
     finally:
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(sender)
+    return result
+
+
+def test_a_callback_is_not_lost_when_the_batch_is_finished_while_a_record_is_sent():
+    accumulator = Accumulator()
+    sender = FinishingSender(accumulator.add_topic("t", 1).queues[0])
+    heard = []
+    future = collecting_at_each_allocation(
+        sender,
+        lambda: accumulator.send("t", b"v", partition=0, on_delivery=lambda *told: heard.append(told)),
+    )
     assert future.done() and sender.listeners == [future]
     future.notify()
     assert [metadata.offset for metadata, error in heard] == [0]
+
+
+@pytest.mark.parametrize("skipped", range(4))
+def test_a_callback_is_not_lost_when_the_batch_is_finished_while_it_is_added(skipped):
+    accumulator = Accumulator()
+    sender = FinishingSender(accumulator.add_topic("t", 1).queues[0], skipped)
+    heard = []
+
+    def callback(metadata, error):
+        heard.append(metadata.offset)
+
+    future = accumulator.send("t", b"v", partition=0)
+    collecting_at_each_allocation(sender, lambda: future.add_done_callback(callback))
+    for listener in sender.listeners:
+        listener.notify()
+    assert future.done() and heard == [0]
