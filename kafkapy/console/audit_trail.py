@@ -26,8 +26,9 @@ _LONGEST_CHANGE_MS = 60_000
 class AuditedChange(NamedTuple):
     """A change that a user has made with a console.
 
-    `began_ms` and `ended_ms` are the times of its two records in ms since 1970; `ended_ms` is None without the second.
-    `name` is the topic, group or other resource that the change concerns. `state` is that of the last record.
+    `began_ms` and `ended_ms` are the times of its two records in ms since 1970; `ended_ms` is None if the second record
+    is missing. `name` is the topic, group or other resource that the change concerns. `state` is the state in the last
+    record.
     """
 
     user: str
@@ -38,10 +39,10 @@ class AuditedChange(NamedTuple):
     state: str
 
     def distance_ms(self, names: Container[object], wall_ms: int) -> int | None:
-        """Returns by how many ms a metadata record, written at `wall_ms`, is outside of the time of the change.
+        """Returns how many ms before or after the change a metadata record was written; 0 for one within the change.
 
-        0 is within this time; None means that the record has not the change's name among its `names`, or is too far
-        away to come from the change.
+        `wall_ms` is the time of the record, and `names` are the resources that it names. Returns None if the change's
+        `name` is not one of them, or if the record is too early or too late to come from the change.
         """
         end_ms = self.began_ms + _LONGEST_CHANGE_MS if self.ended_ms is None else self.ended_ms
         away_ms = max(self.began_ms - wall_ms, wall_ms - end_ms, 0)

@@ -1,7 +1,7 @@
 """Makes changes: form, review, and the change itself, with a line in the log and a record in the audit topic.
 
-A change is applied only if the form has the session's token and a token of its own, which the review has made, which is
-accepted once and for ten minutes.
+A change is applied only if the form contains the session's token and the token that its review has made. A review's
+token is accepted once, within ten minutes.
 """
 
 from __future__ import annotations

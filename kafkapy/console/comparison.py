@@ -174,8 +174,8 @@ def content_difference(left: ClusterView, name: str, right: ClusterView, other: 
 def _last_values(view: ClusterView, topic: str) -> tuple[dict[bytes, bytes], dict[bytes, str], bool]:
     """Reads a topic and returns (last values, keys, is complete).
 
-    The dictionaries have the digest of each key as their key: the first has the digest of the last value, the second
-    the record's key as readable text. A record without a key is stored under the digest of its value. The bool is False
+    Both dictionaries are indexed by the digest of a record's key. The first has the digest of the key's last value, the
+    second the key as readable text. A record without a key is stored under the digest of its value. The bool is False
     if only the first records were read.
     """
     query = MessageQuery("oldest", "", None, MOST_COMPARED, (), "auto", "auto", committed_only=True)

@@ -1,7 +1,8 @@
 """Decoders of keys and values of records for people: bytes to text, with the reason when a decoder fails.
 
-A decoder never raises: record content is whatever a producer wrote. `auto` tries the decoders that fit the topic, then
-JSON, text, msgpack, and shows the bytes as hex if none of them fits.
+`decode` and `preview` never raise, because record content is whatever a producer wrote: `auto` decodes what the chosen
+decoder does not accept. `auto` tries the decoders that fit the topic, then JSON, text, msgpack, and shows the bytes as
+hex if none of them fits.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _COORDINATORS = {
 class Decoded(NamedTuple):
     """Content as text, and the name of the decoder that made it.
 
-    `failure` says why the decoder that the user has chosen failed, "" if it did not. `is_null` is True for null.
-    `value` is the parsed tree if the content is like JSON, otherwise None.
+    `failure` says why another decoder failed, or that only a part of the content is shown; otherwise it is "".
+    `is_null` is True for null. `value` is the parsed tree if the content is like JSON, otherwise None.
     """
 
     text: str
@@ -240,7 +241,7 @@ def preview(
     limit: int,
     schemas: SchemaDecoder | None = None,
 ) -> Decoded:
-    """Returns the key or value `data` as one line of at most `limit` characters, for a list of records.
+    """Returns the key or value `data` as one line of at most `limit` characters and an ellipsis, for a list of records.
 
     `wanted` is the name of a decoder or "auto", `key` the record's key if `data` is its value. Content is decoded only
     as far as the line needs it.

@@ -1,7 +1,7 @@
 """Masking rules: content of records that no user of the console sees, by topic.
 
 A record is masked as soon as it was read, so that pages, exports, downloads and decoders have only the masked content.
-Filters on masked content are refused, because their matches would tell the content.
+Filters on masked content are refused, because their matches would reveal the content.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _MASKED = MASK.encode()
 class Mask(NamedTuple):
     """The masked parts of the records of one topic.
 
-    `headers` are names. `paths` are the segments of paths into a value that is JSON; an array on the way is masked in
-    each of its elements.
+    `headers` are names. `paths` are paths into a value that is JSON, each as its segments. A path through an array
+    applies to all elements, or to one element if the next segment is its index.
     """
 
     key: bool = False

@@ -1,4 +1,6 @@
-"""The pages of the menu: the name by which a page marks itself, the path below that of a cluster, and the label."""
+"""The entries of the menu: the name by which a page says that an entry is its own, the path below that of a cluster,
+and the label.
+"""
 
 MENU = (
     ("overview", "/", "Overview"),

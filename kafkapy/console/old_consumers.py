@@ -61,7 +61,10 @@ class OldMember(NamedTuple):
 
 
 class OldGroup(NamedTuple):
-    """A group of old consumers. `partitions` is None if the time of a list was over before they were read."""
+    """A group of old consumers. `partitions` is None if the limits of `_Reader` were reached before they were read.
+
+    `members` is the number of its members.
+    """
 
     group: str
     members: int
@@ -160,7 +163,7 @@ class _Reader:
 
     @property
     def is_over(self) -> bool:
-        """True if no further node may be read."""
+        """True if the time or the number of partitions is used up, so that no further node is read."""
         return self._left <= 0 or time.monotonic() > self._end_s
 
     def groups(self, wanted: str) -> OldGroups:
@@ -185,7 +188,10 @@ class _Reader:
         return [_member(name, self._data(CONSUMERS_PATH, group, "ids", name)[0]) for name in names]
 
     def _offsets(self, group: str) -> list[OldPartition]:
-        """Returns the partitions of a group without their ends, sorted by topic and partition."""
+        """Returns the partitions of a group, sorted by topic and partition, with unknown log ends.
+
+        The list is incomplete if the reader's limits are reached.
+        """
         topics = {
             *(self.children(CONSUMERS_PATH, group, "offsets") or ()),
             *(self.children(CONSUMERS_PATH, group, "owners") or ()),
@@ -206,7 +212,10 @@ class _Reader:
         return found
 
     def _ends(self, partitions: list[OldPartition]) -> dict[TopicPartition, Ends]:
-        """Returns the ends of those partitions that the cluster has; a group may have offsets of a deleted topic."""
+        """Returns the log ends of the partitions that the cluster has.
+
+        A group may also have offsets of a deleted topic; its partitions are left out.
+        """
         topics = self._view.topics()
         known = {
             each.partition
@@ -217,7 +226,10 @@ class _Reader:
         return self._view.ends(known)
 
     def children(self, *names: str) -> list[str] | None:
-        """Returns the names of a node's children, sorted; None if the node does not exist."""
+        """Returns the names of a node's children, sorted; None if the node does not exist.
+
+        `names` are the parts of the node's path.
+        """
         try:
             return sorted(self._client.children("/".join(names))[0])
         except ZooKeeperRequestError as error:
@@ -226,7 +238,10 @@ class _Reader:
             return None
 
     def _data(self, *names: str) -> tuple[bytes | None, int | None]:
-        """Returns the data of a node and the time of its last change in ms since 1970; (None, None) if absent."""
+        """Returns the data of a node and the time of its last change in ms since 1970; (None, None) if it is absent.
+
+        `names` are the parts of the node's path.
+        """
         try:
             data, stat = self._client.get("/".join(names))
         except ZooKeeperRequestError as error:
@@ -251,7 +266,10 @@ def _offset(data: bytes | None) -> int | None:
 
 
 def _member(name: str, data: bytes | None) -> OldMember:
-    """Returns a member from the JSON of its node; its subscription is "" if the node is no such JSON."""
+    """Returns the member `name` from the JSON in its node.
+
+    If `data` is not the JSON of a member, its `subscription` is "" and its start is unknown.
+    """
     try:
         value = json.loads(data or b"")
         topics, pattern = value["subscription"], value.get("pattern", "static")

@@ -48,7 +48,8 @@ class Filter(NamedTuple):
     def accepts(self, record: Record) -> bool:
         """Returns whether a record fulfils the condition.
 
-        A record that lacks the field fulfils only the operation `lacks`.
+        A record that lacks the field fulfils only the operation `lacks`. A null fulfils `lacks`, and `equals` with the
+        text "null".
         """
         return any(map(self._accepts_content, self._contents(record))) != (self.operation == "lacks")
 

@@ -61,7 +61,7 @@ class Sampler:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread after the request that it waits for."""
+        """Makes the thread end after the present sample. Does not wait for it."""
         self._stopping.set()
 
     def join(self, timeout_s: float) -> None:
@@ -102,7 +102,10 @@ class Sampler:
             log.warning("The history of %s has a gap: %s", self._view.name, problem.text)
 
     def _sample(self, wall_s: float) -> dict[str, float]:
-        """Returns the values of all series at `wall_s`, from one request for offsets to each broker. Blocks."""
+        """Returns the values of all series at `wall_s` (seconds since 1970). Blocks.
+
+        Requests the topics with their sizes, the groups with their offsets, and from each broker once the log ends.
+        """
         topics = self._view.topics()
         largest = sorted(topics.values(), key=lambda each: -(each.bytes or 0))[:MOST_SAMPLED_TOPICS]
         wanted: dict[str, list[TopicPartition]] = {}
@@ -152,7 +155,8 @@ class Sampler:
 class HistoryTopic:
     """The points of the week in a compacted topic, one record each.
 
-    The key of a record is the number of its slot, of COARSE_POINTS, so that compaction bounds the topic to a week.
+    The key of a record is a number below COARSE_POINTS, which the point of the same time next week has too. Compaction
+    therefore keeps the points of one week.
     """
 
     def __init__(self, view: ClusterView, topic: str) -> None:

@@ -1,6 +1,6 @@
 """The deliveries of share groups that their coordinators have stored: states and delivery counts of ranges of offsets.
 
-The protocol does not tell these to clients, so they are read from the topic `__share_group_state` (KIP-932). Records
+The protocol does not report these to clients, so they are read from the topic `__share_group_state` (KIP-932). Records
 that a member has acquired and not finished are in the memory of the leader only; the topic has their last stored state.
 """
 
@@ -36,11 +36,11 @@ Place = tuple[object, int]
 
 
 class Deliveries(NamedTuple):
-    """The numbers of records after the start offset of a share partition whose delivery state is stored.
+    """The numbers of records, from the start offset of a share partition on, whose delivery state is stored.
 
-    `again` is the number of records to be delivered again, `acknowledged` of records that were acknowledged before an
-    earlier record was, and `archived` of records whose delivery was given up. `most_deliveries` is the largest delivery
-    count of a record that is to be delivered again.
+    `again` counts the records to be delivered again, `acknowledged` those that were acknowledged although an earlier
+    record was not, and `archived` those whose delivery was given up. `most_deliveries` is the largest delivery count of
+    a record that is to be delivered again.
     """
 
     again: int

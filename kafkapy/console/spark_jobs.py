@@ -26,7 +26,7 @@ SILENT_MS = 60_000
 
 
 class MicroBatch(NamedTuple):
-    """A micro-batch of a query: its number, its start in ms since 1970, and its figures by name; None if missing."""
+    """A micro-batch of a query: its number, its start in ms since 1970, and the figures that the job has reported."""
 
     number: int
     wall_ms: int

@@ -1,4 +1,4 @@
-"""Writing a record, also again from one that was read."""
+"""The change that writes a record; its form may be filled with the content of an existing record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The overview of a cluster: its health and its figures, from one request for metadata and one to each broker."""
+"""The overview of a cluster: its health and its figures, from its topics, log directories and groups."""
 
 from __future__ import annotations
 

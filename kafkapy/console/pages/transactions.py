@@ -1,4 +1,4 @@
-"""Transactions with their states, and the producers of the partitions that an open transaction holds."""
+"""The transactional ids with the states of their transactions, and the active producers of a topic's partitions."""
 
 from __future__ import annotations
 
