@@ -46,7 +46,7 @@ class RowColumns:
         self._headers_index = headers_index
 
     def column(self, index: int) -> Any:
-        """Returns a column as a pyarrow.Array, whose type is that of the values if it is not the column of headers."""
+        """Returns a column as a pyarrow.Array, whose type is inferred from the values, except for that of headers."""
         import pyarrow as arrow  # the driver does not need it
 
         headers = arrow.list_(arrow.struct([("key", arrow.string()), ("value", arrow.binary())]))

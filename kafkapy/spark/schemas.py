@@ -35,7 +35,7 @@ class Decoder:
     def decode(self, value: bytes | None) -> tuple[str | None, str | None]:
         """Returns (JSON text, None), or (None, the reason) if the value cannot be decoded; (None, None) for None.
 
-        Raises RegistryFailure if the registry cannot be reached: then no value can be decoded.
+        Raises RegistryFailure if the registry cannot be reached, or refuses a request other than for a missing schema.
         """
         if value is None:
             return None, None
@@ -69,7 +69,7 @@ def _as_json(value: Any, *, has_nan: bool) -> str:
 
 
 def _with_names_of_numbers(value: Any) -> Any:
-    """Returns a value of Avro in which the numbers that JSON lacks are texts."""
+    """Returns a decoded Avro value in which the texts NaN, Infinity and -Infinity replace these numbers."""
     if isinstance(value, dict):
         return {name: _with_names_of_numbers(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -80,7 +80,10 @@ def _with_names_of_numbers(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value that JSON lacks as text: times in ISO 8601, bytes in Base64."""
+    """Returns the text for a value whose type JSON lacks: times in ISO 8601, bytes in Base64, decimals and UUIDs.
+
+    Raises TypeError for any other type.
+    """
     if isinstance(value, datetime.date | datetime.time | datetime.datetime):
         return value.isoformat()
     if isinstance(value, bytes):

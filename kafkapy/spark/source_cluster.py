@@ -37,8 +37,9 @@ class SourcePartitions(NamedTuple):
 class SourceCluster:
     """A client of the cluster that looks up partitions and offsets. It never creates a topic. For one thread.
 
-    A request that fails with an ApiError is repeated `fetchOffset.numRetries` times, with a pause before each. A broker
-    that cannot be reached raises a TimeoutError after `default.api.timeout.ms`, and is not asked again.
+    A request that fails with an ApiError is repeated at most `fetchOffset.numRetries` times, with a pause before each
+    repetition. If the brokers do not respond within `default.api.timeout.ms`, a TimeoutError is raised, and the request
+    is not repeated.
     """
 
     def __init__(self, options: ReadOptions, *, clock: Clock | None = None) -> None:

@@ -16,7 +16,8 @@ EARLIEST, LATEST = -2, -1  # in the options' JSON and in ListOffsets
 class SpecKind(Enum):
     """The forms in which an option gives the start or the end of a query.
 
-    OFFSETS and TIMESTAMPS are one number for each partition, TIMESTAMP is one timestamp for all partitions.
+    EARLIEST and LATEST are the ends of the log. OFFSETS and TIMESTAMPS are one number for each partition, TIMESTAMP is
+    one timestamp for all partitions.
     """
 
     EARLIEST = "earliest"

@@ -123,9 +123,9 @@ class StreamPosition:
         return self._last if self._last is not None else StreamOffset({})
 
     def _own(self, offset: StreamOffset) -> StreamOffset:
-        """Returns an offset of the checkpoint, unless it belongs to another owner.
+        """Returns `offset`, which comes from the checkpoint. Raises ConfigError if it belongs to another owner.
 
-        An owner adopts a checkpoint without one.
+        An offset without an owner belongs to every query.
         """
         mine = self._options.checkpoint_owner
         if mine and offset.owner and offset.owner != mine:
