@@ -1,6 +1,6 @@
 """Access log: lines of a web server's log as records with fields, from a topic to a topic, Parquet or the console.
 
-A line that does not have the format becomes a dead letter. The documents' grok pattern defines the format:
+A line that does not have this format becomes a dead letter:
 client [date time zone] "method path... HTTP/1.1" response ... cost "...".
 """
 

@@ -1,6 +1,6 @@
 """Click enrichment: clicks with the user's profile and the search that led to them, from three topics.
 
-The keys of all three topics are users, and values are text, of which JSON stays as it is. Each click has one result:
+The keys of all three topics are users, and values are text; JSON is not parsed. Each click has one result:
 with the user's last profile, and with the user's last search if it is at most `--within` older than the click. Both
 are null if there are none. A profile with a null value removes the user's profile; a search or a click that is empty is
 left out.

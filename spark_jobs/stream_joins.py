@@ -30,7 +30,10 @@ JOINED = "key string, left_value string, right_value string"
 
 
 class LastValues(StatefulProcessor):
-    """The state of each key: its last values on both sides. The left side may be a stream, which has no state."""
+    """The state of each key: its last values on both sides.
+
+    If the left side is a stream, only the value of the right side is stored.
+    """
 
     def __init__(self, kind: str, left_is_stream: bool) -> None:
         self._kind = kind
@@ -96,7 +99,10 @@ def join_streams(rows: DataFrame, kind: str, before: str, after: str, lateness: 
 
 
 def join_tables(rows: DataFrame, kind: str, *, left_is_stream: bool) -> DataFrame:
-    """Returns the columns key, left_value and right_value of a stream; the query needs the append mode."""
+    """Returns the columns key, left_value and right_value of a stream; the query needs the append mode.
+
+    The right side is a table, and the left side is a stream or a table. `kind` is one of KINDS.
+    """
     good = rows.where(F.col("reason").isNull() & F.col("name").isNotNull())
     return good.groupBy("name").transformWithState(LastValues(kind, left_is_stream), JOINED, "append", "none")
 

@@ -3,8 +3,8 @@
 `--as stream` prints every record. `--as table` prints changes: the last value of each key in each micro-batch, like a
 table whose cache is flushed at each commit. `--as max` prints the greatest whole number of each key so far, or with
 `--window` of each key in each window. `--as table-max` prints the greatest integer (4 bytes, big-endian) that each key
-of a table has had. The result does not decrease if a smaller value replaces the value of a key, because in the
-documents the subtractor is `max` like the adder.
+of a table has had. The result does not decrease if a smaller value replaces the value of a key: it is that of an
+aggregate in Kafka Streams whose adder and subtractor are both `max`.
 
 `--as table` needs PySpark 4.1 or newer, and protobuf.
 """

@@ -59,7 +59,11 @@ def with_searches(
 
 
 def _counted(rows: DataFrame, lateness: str, normalise: Sequence[str]) -> DataFrame:
-    """Returns the terms to count, with the watermark; the condition on timestamps keeps it behind the watermark."""
+    """Returns the rows whose term is counted, with a watermark of `lateness`.
+
+    The condition also looks at the timestamp. Otherwise Spark would apply it before the watermark, and records without
+    a term would not advance the watermark.
+    """
     term: Column = F.when(F.col("reason").isNull(), F.col("term"))
     for name in normalise:
         term = NORMALISATIONS[name](term)

@@ -37,7 +37,10 @@ def observed_rows(result: DataFrame) -> DataFrame:
 
 
 def rows_of(texts: Sequence[str], schema: StructType) -> list[Row]:
-    """Returns the rows of such JSON, as `collect` returns them: timestamps are local and have no zone."""
+    """Returns the rows whose JSON `observed_rows` has reported in `texts`, with the columns of `schema`.
+
+    The values are those that `collect` returns: timestamps are local and have no zone.
+    """
     make = Row(*schema.fieldNames())
     found = map(json.loads, texts)
     return [make(*(_value(row[field.name], field.dataType) for field in schema.fields)) for row in found]
@@ -112,7 +115,7 @@ class PolledStreams:
                 time.sleep(_POLL_S)
 
     def _pass_on(self, query: Any) -> None:
-        """Passes on the micro-batches that are new since the last call."""
+        """Passes the progress of the micro-batches that have ended since the last call to the listeners."""
         for progress in query.recentProgress:
             run, batch = str(progress.runId), progress.batchId
             due = self._next.get(run, batch)
@@ -141,5 +144,8 @@ _POLLED = PolledStreams()
 
 
 def streams_of(spark: SparkSession) -> Any:
-    """Returns the object that has the listeners of a session's queries; a program has one session of Connect."""
+    """Returns the object to which listeners of a session's queries are added: Spark's own, or with Connect one of ours.
+
+    A program has one session of Connect.
+    """
     return _POLLED if is_remote() else spark.streams

@@ -7,10 +7,10 @@ from pyspark.sql import functions as F
 
 
 def dead_letters(rejected: DataFrame) -> DataFrame:
-    """Returns the records unchanged, with headers that say where they come from and why they were rejected.
+    """Returns the records with their keys and values, and with headers that say where they come from and what is wrong.
 
     The headers are `error`, `topic`, `partition`, `offset` and `timestamp` (ISO 8601 with milliseconds and the offset
-    of the session's time zone).
+    of the session's time zone); they replace those of the record.
     """
     headers = F.array(
         _header("error", F.col("reason")),

@@ -33,7 +33,7 @@ class Summary:
             self.prune()
 
     def merge(self, counts: Iterable[tuple[str, int]], error: int, total: int) -> None:
-        """Adds the content of another summary."""
+        """Adds the content of another summary: its terms with their counts, its error and its number of occurrences."""
         for term, count in counts:
             self.counts[term] = self.counts.get(term, 0) + count
         self.error += error
@@ -50,7 +50,10 @@ class Summary:
         self.error += excess
 
     def top(self, limit: int) -> list[tuple[str, int]]:
-        """Returns the first terms with their least counts; of equal counts the greater term comes first."""
+        """Returns the `limit` most frequent terms with the lower bounds of their counts.
+
+        Of terms with equal counts, the greater term comes first.
+        """
         ordered = ((count, term.encode("utf-8", "surrogatepass"), term) for term, count in self.counts.items())
         return [(term, count) for count, _, term in heapq.nlargest(limit, ordered)]
 

@@ -157,7 +157,7 @@ def _scale(start: float, end: float, low: float, high: float) -> Any:
 
 
 def _runs(line: Sequence[float | None]) -> list[list[tuple[int, float]]]:
-    """Returns the stretches of a line between its gaps."""
+    """Returns the parts of a line between its gaps (None), each a list of pairs (index, value)."""
     runs: list[list[tuple[int, float]]] = [[]]
     for index, value in enumerate(line):
         if value is None:

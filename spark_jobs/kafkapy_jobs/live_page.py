@@ -42,7 +42,7 @@ class LivePage:
             self._heading, self._entries = heading, list(entries)
 
     def add_rate(self, query: str, rate: float) -> None:
-        """Adds a point to the curve of a query."""
+        """Adds a point to the curve of a query: `rate` records per second now."""
         with self._lock:
             self._rates.setdefault(query, deque(maxlen=RATES)).append((self._clock(), rate))
 

@@ -32,9 +32,11 @@ _PREFIX = "kafkapy_job_"
 
 
 def figures(progress: Mapping[str, Any], now: datetime.datetime) -> dict[str, float]:
-    """Returns the figures of one micro-batch; what Spark does not report is missing.
+    """Returns the figures of one micro-batch by name.
 
-    `progress` is the JSON of Spark's StreamingQueryProgress. Spark before 4.2 does not report the lag.
+    `progress` is the JSON of Spark's StreamingQueryProgress, and `now` is the present time. The lag and the age of the
+    newest record are missing, and other figures are 0, if Spark does not report them. Spark before 4.2 does not report
+    the lag.
     """
     operators = progress.get("stateOperators") or []
     rejected = (progress.get("observedMetrics") or {}).get(REJECTED) or {}

@@ -27,8 +27,9 @@ def check_job(name: str, arguments: Any) -> None:
     """Ends the program with one line if a broker, a topic or a file is missing or an option is wrong; otherwise prints
     what it reads.
 
-    The line is printed on standard error. Nothing is checked of Spark's own source, which has a client of its own, and
-    of a job whose own file names the broker, because it is read with a session.
+    The line is printed on standard error. The broker and topics are not checked for Spark's own source, which has a
+    client of its own, and nothing is checked for a job whose properties file names the broker, because that file is
+    read only when the session exists.
     """
     given = vars(arguments)
     source = given.get("source")

@@ -67,9 +67,9 @@ def run_stream(
 
     With --http and a `ranking`, the page shows the entries of the last rows that the console has printed.
 
-    `parquet` gets `result`, `topic` gets `records`, `console` the lines that `printer` makes of `result`, and a sink of
-    `own_sinks`, which only this job has, gets `result`. One more
-    query writes the `rows` with a `reason` to the topic of dead letters.
+    `console` gets the lines that `printer` makes of `result`, `topic` gets `records`, and all other sinks get `result`.
+    `own_sinks` are sinks that only this job has, by name. One more query writes the `rows` with a `reason` to the topic
+    of dead letters. `mode` is Spark's output mode.
     """
     page = LivePage(_title(arguments), vars(arguments).get("language", "en"))
 

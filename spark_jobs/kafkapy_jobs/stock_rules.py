@@ -164,7 +164,10 @@ def _pairwise(function: Callable[[Any, Any], Any], left: Values, right: Values) 
 
 
 def _over_windows(function: Callable[[list[Any]], Any], values: Values, days: int) -> Values:
-    """Returns the function of the last `days` values of each day; None before the stock has so many days."""
+    """Returns, for each day, the result of `function` for the known values of the last `days` days, including the day.
+
+    The result is None for the first `days` - 1 days of the stock, and if none of the values is known.
+    """
     found: Values = [None] * min(days - 1, len(values))
     is_complete = None not in values
     for end in range(days, len(values) + 1):
@@ -197,10 +200,11 @@ def signals(
     end: str = "9999-99-99",
     calendar: Sequence[str] | None = None,
 ) -> Iterator[Signal]:
-    """Yields the signals of one stock on the days from `start` to `end`, and the sum over all its days.
+    """Yields the signals of one stock on the days from `start` to `end`, and the sum over all of these days.
 
-    A return is the close so many days later, divided by the close of the day, less one; the days before `start` count
-    for the rules' windows. The return of a day on which the stock is suspended is that of its next close.
+    The return of a day for a horizon of n days is the close n days later, divided by the close of the day, less one. If
+    the stock is suspended n days later, its next close is used. Days on which the stock is suspended have no signals.
+    The days before `start` count for the rules' windows.
     """
     days, series = aligned(quotes, calendar)
     inside = [index for index, day in enumerate(days) if start <= day <= end and series["close"][index] is not None]
@@ -230,7 +234,7 @@ def _added(signal: Signal, returns: Sequence[float | None]) -> Signal:
 
 
 def _next_known(values: Values) -> Values:
-    """Returns, for each day, its value or that of the first later day that has one."""
+    """Returns, for each day, its value or that of the first later day that has one; None if there is no such day."""
     found: Values = []
     following = None
     for value in reversed(values):

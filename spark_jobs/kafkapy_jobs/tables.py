@@ -30,7 +30,7 @@ def session_settings(arguments: Any) -> Iterator[tuple[str, str]]:
 
 
 def destination(arguments: Any, sink: str) -> str:
-    """Returns the place of a table as a phrase."""
+    """Returns a phrase for the folder or table that a sink writes to, such as `Delta table /data/quotes`."""
     if sink == "iceberg":
         return f"Iceberg table {arguments.output_table} in {arguments.output_path}"
     return f"Delta table {arguments.output_path}" if sink == "delta" else str(arguments.output_path)
