@@ -152,8 +152,8 @@ class Producer(RecordAccumulator, Closing):
         ignored.
 
         Blocks as `send` does, for each row. Raises TypeError for a column of another type, ValueError for an invalid
-        table, and what `send` raises for a row that cannot be sent, with the row's number, counted from 0, in the
-        message. The rows before it are sent then, and those after it are not.
+        table, and the errors of `send`. If a row has caused the error, the message has the row's number, counted from
+        0. After an error, the rows before the failed one are sent, and those after it are not.
         """
         from kafkapy._core.bytes.arrow_input import ArrowInput
         from kafkapy._core.client.arrow_sender import ArrowSender

@@ -225,7 +225,7 @@ cdef void release_array(ArrowArray *array) noexcept:
 
 
 cdef str failure_of(ArrowInput rows, int code):
-    """Returns the text of the stream's last error, which has the number `code` (an errno)."""
+    """Returns the text of the stream's last error; if it has no text, a text with its number `code` (an errno)."""
     cdef const char *message = NULL
     if rows.stream.get_last_error != NULL:
         message = rows.stream.get_last_error(&rows.stream)
@@ -239,7 +239,7 @@ cdef str text_of(const char *text):
 # Types
 
 cdef int check_children(const ArrowSchema *schema, str what, int64_t most) except -1:
-    """Checks that a schema has a format and all the children that it declares, with a format too."""
+    """Raises ValueError unless a schema has a format and at most `most` children, each with a format."""
     cdef int64_t at
     if schema.format == NULL:
         raise ValueError(f"{what} has no Arrow type")
@@ -252,7 +252,10 @@ cdef int check_children(const ArrowSchema *schema, str what, int64_t most) excep
 
 
 cdef str format_of(const ArrowSchema *schema, str name):
-    """Returns the type of a column. Raises TypeError for a dictionary-encoded (categorical) column."""
+    """Returns the type of a column as Arrow's format string.
+
+    Raises TypeError for a dictionary-encoded (categorical) column.
+    """
     if schema.dictionary != NULL:
         raise TypeError(f"the column {name} is dictionary-encoded; cast it to its values")
     return text_of(schema.format)
@@ -322,7 +325,7 @@ cdef int read_headers_type(const ArrowSchema *schema, HeadersColumn *column) exc
 # Batches
 
 cdef int check_array(const ArrowArray *array, int64_t buffers, int64_t children, int64_t rows, str what) except -1:
-    """Checks the counts of an array that must have at least `rows` rows, and exactly these buffers and children."""
+    """Raises ValueError unless an array has at least `rows` rows, and exactly these numbers of buffers and children."""
     cdef int64_t at
     if array == NULL:
         raise ValueError(f"{what} is missing in a batch")
@@ -350,7 +353,10 @@ cdef int need_buffer(const void *buffer, bint is_needed, str what) except -1:
 
 
 cdef int open_bytes(const ArrowArray *array, const ArrowArray *parent, BytesColumn *column, str what) except -1:
-    """Sets the buffers of a column, a child of `parent`, from whose rows the column's rows are counted."""
+    """Sets the buffers of `column` to those of `array`, a child of `parent`.
+
+    The first row of the column is the one that belongs to the first row of `parent`. Raises ValueError if the array is invalid. `what` names the column in errors.
+    """
     cdef int64_t rows = parent.length, buffers = 3
     if array != NULL and column.layout == VIEWS:
         buffers = max(array.n_buffers, 3)
@@ -437,7 +443,10 @@ cdef inline int64_t offset_at(const BytesColumn *column, int64_t at) noexcept no
 
 
 cdef int read_view(const BytesColumn *column, int64_t at, const uint8_t **data, Py_ssize_t *size) noexcept nogil:
-    """Sets the bytes of a value that is described by a view: its length, then the value itself or its place."""
+    """Sets the bytes of the value at index `at` of a column of views; returns ROW_OK or ROW_BROKEN.
+
+    A view has the length of the value, followed by the value itself if it is short, else by its place in a buffer.
+    """
     cdef const uint8_t *view = column.positions + at * VIEW_WIDTH
     cdef int32_t length = load_int32_at(view, 0), index, offset
     if length < 0:

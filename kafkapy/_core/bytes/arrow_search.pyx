@@ -1,7 +1,7 @@
 """Searches the columns of an ArrowBatch for bytes, and reads single rows of it as Python objects.
 
-A search runs over the contiguous bytes of a column without the interpreter lock. Together they find the records of a
-topic that contain a text without a Python object for each record.
+A search runs over the contiguous bytes of a column without the interpreter lock. The records of a topic that contain a
+text are therefore found without a Python object for each record.
 """
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t

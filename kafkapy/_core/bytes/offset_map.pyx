@@ -163,7 +163,10 @@ cdef class OffsetMap:
         return -1
 
     def note_offset(self, int64_t offset):
-        """Records that the map now has the keys of the log up to `offset`, inclusive, or higher."""
+        """Raises `latest_offset` to `offset`: the map now has the keys of the log up to this offset, inclusive.
+
+        Does nothing if `latest_offset` is higher already.
+        """
         self.latest_offset = max(self.latest_offset, offset)
 
     def put(self, key, int64_t offset):

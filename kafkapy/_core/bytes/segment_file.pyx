@@ -1,7 +1,8 @@
 """Segment file: vectored append, positioned read, and file ranges for sendfile.
 
 `pwritev` writes at the end position that this class tracks, so that preallocated files and files shared with readers
-need no seek. An append is all or nothing: the bytes of a failed append are cut off before the error is raised.
+need no seek. An append is all or nothing: the bytes of a failed append are cut off before the error is raised, or, if
+that fails too, are beyond the end position and overwritten by the next append.
 """
 import os
 

@@ -63,7 +63,7 @@ cdef class BatchRows:
             self.delivery.finish(self, self.count)
 
     def failures(self):
-        """Returns the rows that were not delivered, as pairs of their numbers and the error; the batch is done."""
+        """Returns pairs (numbers of rows, error) of the rows that were not delivered. Called when the batch is done."""
         found = []
         for first_index, end_index, error in self.batch.outcomes():
             numbers = self.rows_between(first_index, end_index) if error is not None else None
@@ -72,7 +72,7 @@ cdef class BatchRows:
         return found
 
     cdef array.array rows_between(self, int64_t first_index, int64_t end_index):
-        """Returns the numbers of the rows with an index of this range in the batch."""
+        """Returns the numbers of the rows with an index in the batch from `first_index` to `end_index` - 1."""
         cdef array.array numbers = make_array("q")
         cdef Py_ssize_t at
         for at in range(self.count):
@@ -109,8 +109,8 @@ cdef class ArrowSender:
     def advance(self):
         """Sends rows; returns True when all are sent, and False when `buffer.memory` has no room for the next one.
 
-        Raises ValueError or ApiError for a row that cannot be sent, with the row's number in the message, and the
-        errors of `RecordAccumulator.send`.
+        Raises TypeError, ValueError or ApiError for a row that cannot be sent, with the row's number in the message,
+        and the other errors of `RecordAccumulator.send`.
         """
         cdef int64_t closed
         self.now_ms = milliseconds(CLOCK_REALTIME)
@@ -214,8 +214,10 @@ cdef class ArrowSender:
         return True
 
     cdef BatchRows prepare(self, int64_t partition):
-        """Returns the BatchRows of a partition's newest batch, or None, and makes a spare one for another batch; both
-        have memory for one more row."""
+        """Returns the BatchRows of a partition's newest batch; None if no row was sent to the partition yet.
+
+        Also makes a spare BatchRows for another batch. Both have memory for one more row.
+        """
         cdef BatchRows rows
         while len(self.open_rows) <= partition:
             self.open_rows.append(None)
@@ -229,7 +231,7 @@ cdef class ArrowSender:
         return rows
 
     cdef int note(self, BatchRows rows, ProducerBatch batch, int64_t partition, int32_t index) except -1:
-        """Records that the present row has this index in the batch; `rows` is the result of `prepare`."""
+        """Records that the present row of the table has this index in the batch; `rows` is the result of `prepare`."""
         if rows is not None and rows.batch is batch and not rows.is_reported and (
                 self.row - rows.first_row <= UINT32_MAX):
             rows.add(self.row, index)

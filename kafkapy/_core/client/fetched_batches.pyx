@@ -129,8 +129,8 @@ cdef class FetchedBatches:
     cdef int judge_batch(self) noexcept nogil:
         """Returns whether the consumer sees the records of the current batch: SHOWN, HIDDEN or DAMAGED_CONTROL.
 
-        Hidden are markers, batches of aborted transactions, and batches that were read before. DAMAGED_CONTROL is a
-        control batch whose type cannot be read.
+        Control batches, batches of aborted transactions, empty batches, and batches that were read before are HIDDEN.
+        DAMAGED_CONTROL is a control batch whose type cannot be read.
         """
         cdef int64_t last_offset = self.header.base_offset + self.header.last_offset_delta
         cdef bint is_control = (self.header.attributes & CONTROL_FLAG) != 0

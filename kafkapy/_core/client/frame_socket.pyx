@@ -182,7 +182,7 @@ cdef class FrameSocket:
         self.wait_for(AHEAD_BYTES)
 
     cdef int wait_for(self, int low_water) except -1:
-        """Sets the number of bytes that make the socket readable.
+        """Sets the low-water mark of the socket: the number of received bytes below which it is not readable.
 
         Does nothing on a system without this option, where any byte makes the socket readable.
         """
