@@ -78,7 +78,7 @@ class Loopback:
         self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
 
     def serve(self, size: int) -> threading.Thread:
-        """Sends `size` bytes to the next connection."""
+        """Starts and returns a thread that sends `size` bytes to the next connection."""
         thread = threading.Thread(target=self._run, args=(size,), daemon=True)
         thread.start()
         return thread

@@ -72,7 +72,7 @@ def rest_loads() -> list[Load]:
 
 
 def send(connection: http.client.HTTPConnection, load: Load) -> bytes:
-    """Sends the request; returns the body of the response. RuntimeError if the status is not 200."""
+    """Sends the request; returns the body of the response. Raises RuntimeError if the status is not 200."""
     connection.request(load.method, load.path, load.body, {"content-type": load.content_type})
     response = connection.getresponse()
     content = response.read()

@@ -33,7 +33,7 @@ def wake_ups(pid: int) -> int:
 
 
 def status_value(pid: int, key: str, thread: int | None = None) -> int:
-    """Returns a number of /proc/PID/status, or of the status of one thread. RuntimeError if there is none."""
+    """Returns a number of /proc/PID/status, or of one thread. Raises RuntimeError if there is none."""
     task = pid if thread is None else thread
     for line in Path(f"/proc/{pid}/task/{task}/status").read_text().splitlines():
         if line.startswith(key):

@@ -60,7 +60,10 @@ def running(writer: Any) -> Iterator[Any]:
 
 
 def warm_up(query: Any, count: Callable[[], int]) -> None:
-    """Waits until `count()` results are there, and the shortest time has passed. Raises the error of a failed query."""
+    """Waits until `count()` is WARM_UP_BATCHES or more, and at least WARM_UP_S seconds have passed.
+
+    Raises the error of a failed query, and TimeoutError if the results do not arrive.
+    """
     began = time.monotonic()
     while count() < WARM_UP_BATCHES or time.monotonic() - began < WARM_UP_S:
         if not query.isActive:
@@ -71,7 +74,7 @@ def warm_up(query: Any, count: Callable[[], int]) -> None:
 
 
 def micro_batches(spark: Any, form: str, bootstrap: str, topic: str, seconds: float) -> dict[str, Any]:
-    """Returns the durations of the micro-batches that read records within `seconds`, after the warm-up."""
+    """Returns the number of micro-batches that read records within `seconds` after the warm-up, and their durations."""
     frame = stream(spark, form, bootstrap, topic)
     with running(frame.select("value", "timestamp").writeStream.format("noop")) as query:
         warm_up(query, lambda: len(query.recentProgress))
@@ -88,7 +91,7 @@ def micro_batches(spark: Any, form: str, bootstrap: str, topic: str, seconds: fl
 
 
 def hot_search(spark: Any, form: str, bootstrap: str, topic: str, seconds: float) -> dict[str, Any]:
-    """Returns the time from the end of a window of one second to its ten most frequent terms."""
+    """Returns percentiles of the time from the end of a window of one second to its ten most frequent terms."""
     from pyspark.sql import functions as f
 
     ends: dict[float, float] = {}

@@ -13,7 +13,10 @@ FORMS = ("kafka", "kafkapy")
 
 
 def measured(spark: Any, form: str, bootstrap: str, topic: str, rows: int) -> dict[str, float]:
-    """Writes rows with keys of up to 6 bytes and values of 100 bytes from four tasks."""
+    """Writes rows with keys of up to 5 bytes and values of 100 bytes from four tasks.
+
+    Returns the seconds and the CPU seconds of the write.
+    """
     frame = spark.range(0, rows, 1, 4).selectExpr("cast(id % 100000 as string) as key", "rpad(id, 100, 'x') as value")
     began, cpu = time.monotonic(), sum(cpu_seconds())
     options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}

@@ -33,7 +33,7 @@ MUST_PRODUCE = ("produce-100B", "produce-1KB", "produce-1KB-lz4", "produce-100B-
 def produce_name(size: int, producers: int, acks: str, codec: str, large: bool) -> str:
     """Returns a name that contains the parameters that differ from the usual ones.
 
-    Usual are one producer, acks=1, and large uncompressed batches.
+    The usual ones are one producer, acks=1, and large uncompressed batches.
     """
     parts = ["produce", "1KB" if size == 1000 else f"{size}B"]
     parts += [f"{producers}-producers"] if producers > 1 else []

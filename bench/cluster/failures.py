@@ -17,8 +17,8 @@ PARTITIONS = 1_000
 def leader_fails(is_controller: bool) -> Callable[[ClusterTurn], Figures]:
     """Returns a workload in which the leader of 1,000 partitions is killed.
 
-    It is the active controller, too, or it is not. `failover_seconds` is the time from the kill until all partitions
-    have acknowledged a record with acks=all.
+    The leader is also the active controller if `is_controller`, and otherwise it is not. `failover_seconds` is the time
+    from the kill until all partitions have acknowledged a record with acks=all.
     """
 
     def run(turn: ClusterTurn) -> Figures:

@@ -21,9 +21,10 @@ MOVES = (((1, 2), (1, 3)), ((2, 3), (2, 1)), ((3, 1), (3, 2)))
 
 
 def start(turn: ClusterTurn) -> Figures:
-    """Starts three formatted nodes at once: until each is ready, and until a record with acks=all is acknowledged.
+    """Measures the start of three formatted nodes at once.
 
-    The second time includes the creation of the record's topic.
+    `ready_seconds` is the time until each node is ready, and `start_seconds` the time until a record with acks=all is
+    acknowledged, which includes the creation of its topic.
     """
     begin = time.monotonic()
     turn.cluster.start()

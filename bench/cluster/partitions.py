@@ -59,7 +59,7 @@ def many_partitions(turn: ClusterTurn) -> Figures:
 
 
 def elect_preferred(turn: ClusterTurn) -> None:
-    """Gives each node its third of the leaders back, which the nodes that started first have got."""
+    """Makes each node lead its third of the partitions again; the nodes that started first had become the leaders."""
     from kafkapy.client.admin.partitions import ElectionType
 
     with turn.admin() as admin:

@@ -37,7 +37,7 @@ class Records:
     def send(self) -> tuple[float, float]:
         """Returns the times (monotonic) at which the first and the last partition have acknowledged a record.
 
-        RuntimeError if a record is not acknowledged.
+        Raises RuntimeError if a record is not acknowledged.
         """
         self._acknowledged = []
         for partition in range(self._partitions):

@@ -36,7 +36,7 @@ def produce(messages: int, size: int, acks: str) -> Callable[[ClusterTurn], Figu
 
 
 def filled_topic(turn: ClusterTurn, messages: int, size: int) -> str:
-    """Returns a topic of one partition that is led by node 1, in which so many messages are on all nodes."""
+    """Returns a topic whose only partition is led by node 1. All nodes have its `messages` messages of `size` bytes."""
 
     def fill() -> str:
         topic = turn.topic(ONE_LEADER)

@@ -57,8 +57,11 @@ class ClusterTurn(Turn):
     # -- waiting
 
     def wait_for(self, what: str, is_true: Callable[[], bool], poll_s: float = POLL_S) -> None:
-        """Calls `is_true` until it is; errors of a cluster between two states are tried again. RuntimeError after
-        TIMEOUT_S."""
+        """Calls `is_true` every `poll_s` seconds until it returns True.
+
+        An ApiError or OSError, which a cluster may cause while it changes, counts as False. Raises RuntimeError after
+        TIMEOUT_S seconds; its message says that there was no `what`.
+        """
         deadline = time.monotonic() + TIMEOUT_S
         last: object = None
         while time.monotonic() < deadline:

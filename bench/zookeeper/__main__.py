@@ -40,7 +40,10 @@ Result = dict[str, dict[str, Figures]]
 
 
 def table(result: Result, ours: str) -> str:
-    """Returns a row for each figure of the workloads that have `ours`: the medians, and the ratios to the peers."""
+    """Returns a table in Markdown with a row for each figure of the server `ours`.
+
+    A row has the medians of this server and of its peers, and the ratios to the peers.
+    """
     peers = PEERS[ours]
     heading = ["workload", "figure", ours, *peers, *(f"/ {peer}" for peer in peers)]
     lines = [heading, ["---"] * len(heading)]

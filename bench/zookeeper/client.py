@@ -79,7 +79,7 @@ PING = Request(Op.PING, b"")
 
 
 def encode_batch(requests: Sequence[Request]) -> bytes:
-    """Returns the frames of the requests, which have the numbers 1, 2, ...; a ping has its own number."""
+    """Returns the frames of the requests, whose xids are 1, 2, and so on; a ping has the xid PING_XID."""
     frames = []
     for xid, (op, body) in enumerate(requests, 1):
         frame = encode_int(PING_XID if op == Op.PING else xid) + encode_int(op) + body
@@ -116,7 +116,10 @@ class Session:
         return frame[_REPLY_HEADER_BYTES:]
 
     def ask_all(self, requests: Sequence[Request]) -> int:
-        """Sends a batch, waits for all replies, and returns their size in bytes. RuntimeError if one has an error."""
+        """Sends a batch, waits for all replies, and returns their size in bytes.
+
+        Raises RuntimeError if a reply has an error.
+        """
         self.socket.sendall(encode_batch(requests))
         size = 0
         for request in requests:
