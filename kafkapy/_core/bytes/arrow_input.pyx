@@ -355,7 +355,8 @@ cdef int need_buffer(const void *buffer, bint is_needed, str what) except -1:
 cdef int open_bytes(const ArrowArray *array, const ArrowArray *parent, BytesColumn *column, str what) except -1:
     """Sets the buffers of `column` to those of `array`, a child of `parent`.
 
-    The first row of the column is the one that belongs to the first row of `parent`. Raises ValueError if the array is invalid. `what` names the column in errors.
+    The first row of the column is the one that belongs to the first row of `parent`. Raises ValueError, which names the
+    column as `what`, if the array is invalid.
     """
     cdef int64_t rows = parent.length, buffers = 3
     if array != NULL and column.layout == VIEWS:
