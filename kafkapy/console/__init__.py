@@ -1,4 +1,4 @@
-"""The console: a web application that shows and changes clusters, a client of any broker through `kafkapy.client`.
+"""The console: a web application that shows and changes clusters. It is a client of any broker (`kafkapy.client`).
 
 command        the tool `kafkapy console`: options, listening, login
 application    routes, sessions and errors of the web application

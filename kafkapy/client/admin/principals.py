@@ -70,8 +70,7 @@ class PrincipalOperations(AdminLookups):
         strict: bool = False,
         timeout: float | None = None,
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Returns the quotas of the entities that have all these components, as values by quota name, by entity.
-        Blocks.
+        """Returns, by entity, the quotas of the entities that have all these components, as values by name. Blocks.
 
         A component is a type ("user", "client-id", "ip") and a name; the name can be None for the default entity of
         this type, or ANY_NAME for any name. With `strict` an entity that also has components of other types is left

@@ -25,7 +25,7 @@ def constant(message: Message) -> Callable[[int], Message]:
 
 
 def no_error(response: Any) -> ApiError | None:
-    """Returns None: the `find_error` of a request in whose response every error concerns a single key."""
+    """Returns None. It is the `find_error` of a request whose response has only errors that concern a single key."""
     return None
 
 

@@ -132,8 +132,9 @@ class Mirror(Closing):
         """Mirrors until `stop` is called; waits for clusters that cannot be reached.
 
         `counts` has the numbers of records copied and skipped (those that came through the target), of offsets of
-        groups that were translated (`groups`), and of aborted transactions. Raises NameTaken if another mirror with the
-        same name of the source has taken over, and errors that a repetition cannot remove, such as AuthenticationError.
+        groups that were translated (`groups`), of committed transactions, and of those `aborted`. Raises NameTaken if
+        another mirror with the same name of the source has taken over, and errors that a repetition cannot remove, such
+        as AuthenticationError.
         """
         while not self._is_stopping:
             try:

@@ -13,7 +13,7 @@ Fields = Mapping[str, str]
 
 
 class Field(NamedTuple):
-    """A field of a form: a line of text or, with `choices`, a selection or, if `lines` is more than 1, a text area.
+    """A field of a form: a selection if it has `choices`, a text area if `lines` is more than 1, else a line of text.
 
     The user cannot edit the value if `is_fixed`.
     """
