@@ -10,6 +10,7 @@ import os
 from kafkapy.config import BrokerConfig
 from kafkapy.config.properties import read_properties
 from kafkapy.controller.scram_credentials import ScramUpsertion, credential_record
+from kafkapy.decimal_text import is_number
 from kafkapy.errors import ConfigError
 from kafkapy.metadata.features import (
     KRAFT_VERSION,
@@ -361,7 +362,7 @@ def feature_dependencies(arguments: Arguments) -> int:
             raise ToolError(
                 f"Invalid feature format: {text}. Expected format: 'feature=version' (e.g. 'group.version=1')"
             )
-        if not level_text.isdigit():
+        if not is_number(level_text):
             raise ToolError(f"Invalid version format: {level_text} for feature {name}")
         level = int(level_text)
         if name not in SUPPORTED_FEATURES:

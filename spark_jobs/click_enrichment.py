@@ -26,7 +26,7 @@ from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import require_stateful_processors, start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
-from kafkapy_jobs.values import add_reason, valid_text, with_text
+from kafkapy_jobs.values import add_reason, or_null, valid_text, with_text
 
 TOPIC = "clicks"
 # At the same timestamp, profiles come first and clicks last.
@@ -82,12 +82,8 @@ def enriched(rows: DataFrame, within_ms: int) -> DataFrame:
 def lines(rows: list[Row]) -> list[str]:
     """Formats clicks with their user, profile and search; a missing one is shown as null."""
     shown = sorted(rows, key=lambda row: (row["time"], row["user"]))
-    return [f"{row['user']} {row['page']} , profile:{_text(row, 'profile')}, search:{_text(row, 'search')}"
+    return [f"{row['user']} {row['page']} , profile:{or_null(row['profile'])}, search:{or_null(row['search'])}"
             for row in shown]  # fmt: skip
-
-
-def _text(row: Row, name: str) -> str:
-    return "null" if row[name] is None else str(row[name])
 
 
 def parser() -> JobParser:

@@ -23,7 +23,7 @@ from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import require_stateful_processors, start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
-from kafkapy_jobs.values import valid_text, with_text
+from kafkapy_jobs.values import or_null, valid_text, with_text
 
 KINDS = ("inner", "left", "outer")
 JOINED = "key string, left_value string, right_value string"
@@ -109,8 +109,7 @@ def join_tables(rows: DataFrame, kind: str, *, left_is_stream: bool) -> DataFram
 
 def lines(rows: list[Row]) -> list[str]:
     """Formats rows with their key and both values; a missing value is shown as null."""
-    shown = [(row["key"], row["left_value"] or "null", row["right_value"] or "null") for row in rows]
-    return [f"{key} , left:{left}, right:{right}" for key, left, right in shown]
+    return [f"{row['key']} , left:{or_null(row['left_value'])}, right:{or_null(row['right_value'])}" for row in rows]
 
 
 def parser() -> JobParser:

@@ -24,7 +24,7 @@ from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import require_stateful_processors, start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
-from kafkapy_jobs.values import add_reason, trimmed, valid_text, with_text
+from kafkapy_jobs.values import add_reason, or_null, trimmed, valid_text, with_text
 
 TOPIC = "streams-foo"
 CHANGE = "key string, value string, old_value string"
@@ -105,12 +105,12 @@ def greatest(rows: DataFrame, window: str | None = None) -> DataFrame:
 
 
 def stream_lines(rows: list[Row]) -> list[str]:
-    return [f"[KSTREAM-SOURCE-0000000000]: {row['key'] or 'null'} , {row['value'] or 'null'}" for row in rows]
+    return [f"[KSTREAM-SOURCE-0000000000]: {or_null(row['key'])} , {or_null(row['value'])}" for row in rows]
 
 
 def table_lines(rows: list[Row]) -> list[str]:
     return [
-        f"[KTABLE-SOURCE-0000000001]: {row['key']} , ({row['value'] or 'null'}<-{row['old_value'] or 'null'})"
+        f"[KTABLE-SOURCE-0000000001]: {row['key']} , ({or_null(row['value'])}<-{or_null(row['old_value'])})"
         for row in sorted(rows, key=lambda row: row["key"])
     ]
 

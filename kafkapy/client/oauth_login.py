@@ -64,7 +64,12 @@ class Renewal(NamedTuple):
     buffer_s: int
 
     def at_s(self, now_s: float, token: Token) -> float:
-        """Returns the wall-clock time in seconds at which to renew a token that was received at `now_s` (seconds)."""
+        """Returns the wall-clock time in seconds at which to renew a token that was received at `now_s` (seconds).
+
+        A token that has expired already is renewed after a pause, because the provider may give the same one again.
+        """
+        if token.expires_s <= now_s:
+            return now_s + _PAUSE_AFTER_FAILURE_S
         part = self.window_factor + self.window_jitter * random()
         if self.min_period_s + self.buffer_s > token.expires_s - now_s:
             return now_s + (token.expires_s - now_s) * part  # the token is too short-lived for these limits
@@ -145,21 +150,33 @@ class OauthLogin:
 
     def _run(self) -> None:
         now_s = time.time()
-        at_s = self._renewal.at_s(now_s, self._current[0])
+        at_s = self._renewal_s(now_s)
         while not self._is_closed.wait(max(at_s - now_s, 0)):
             try:
                 self._current = self._next()
                 now_s = time.time()
-                at_s = self._renewal.at_s(now_s, self._current[0])
+                at_s = self._renewal_s(now_s)
             except Exception as error:  # a callable of the application may raise anything
                 log.warning("The OAuth token could not be renewed: %s", error)
                 now_s = time.time()
                 at_s = now_s + _PAUSE_AFTER_FAILURE_S
 
+    def _renewal_s(self, now_s: float) -> float:
+        """Returns the wall-clock time in seconds at which to renew the token that was received at `now_s`."""
+        token = self._current[0]
+        if token.expires_s <= now_s:
+            log.warning(
+                "The OAuth token expired %.0f s before it was received; the clocks of this machine and of the provider "
+                "may differ",
+                now_s - token.expires_s,
+            )
+        return self._renewal.at_s(now_s, token)
+
     def _next(self) -> tuple[Token, dict[str, str]]:
         """Retrieves a token; returns it and the SASL extensions to send with it.
 
-        Raises AuthenticationError if no token can be retrieved, or the token or its extensions are invalid.
+        Raises AuthenticationError if no token can be retrieved, or the token or its extensions are invalid. As in
+        Java's client, the text of a JSON web token that has expired is not refused here, but by the broker.
         """
         retrieved, now_s = self._retrieve(), time.time()
         if isinstance(retrieved, str):

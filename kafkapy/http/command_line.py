@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
 from kafkapy.config.properties import read_properties
+from kafkapy.decimal_text import is_number
 from kafkapy.errors import ConfigError
 from kafkapy.http import settings
 from kafkapy.tools.option import Arguments, Option, ToolError
@@ -80,7 +81,7 @@ class Configuration:
     def number(self, key: str) -> int:
         """Returns the value of a key as a whole number. Raises ConfigError unless the number is at least 1."""
         text = self.values[key]
-        if not (text.isascii() and text.isdigit() and int(text) > 0):
+        if not (is_number(text) and int(text) > 0):
             raise ConfigError(f"Invalid value {text} for configuration {key}: a whole number from 1 is accepted")
         return int(text)
 

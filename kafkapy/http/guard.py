@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
 
+from kafkapy.decimal_text import is_number
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -113,7 +115,7 @@ class Guard:
         if self._hosts and host_name(host) not in self._hosts:
             return 421, f"This server does not serve the host {host[:100]!r}."
         length = headers.get("content-length", "0")
-        if not (length.isascii() and length.isdigit()):
+        if not is_number(length):
             return 400, "Content-Length is not a number."
         if int(length[:19]) > self._largest_body:
             return self._too_large()

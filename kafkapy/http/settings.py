@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from kafkapy.config.keys import security
 from kafkapy.config.ssl_settings import CLIENT_AUTH_KEY, SslSettings
 from kafkapy.config.value import default_value, parse_value
+from kafkapy.decimal_text import is_number
 from kafkapy.errors import ConfigError
 from kafkapy.http.passwords import PasswordFile
 from kafkapy.named_tuple import NamedTuple
@@ -108,7 +109,7 @@ def parse_listener(text: str) -> tuple[str, str, int]:
 def _number(properties: Mapping[str, str], key: str) -> int:
     default, least = LIMITS[key]
     text = str(properties.get(key, default)).strip()
-    if not (text.isascii() and text.isdigit() and int(text) >= least):
+    if not (is_number(text) and int(text) >= least):
         raise ConfigError(f"Invalid value {text} for configuration {key}: a whole number from {least} is accepted")
     return int(text)
 

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from kafkapy.decimal_text import is_number
 from kafkapy.host_names import host_addresses
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def parse_address(text: str) -> tuple[str, int]:
     """Returns host and port of `host:port` or `[host]:port`; `port` alone means localhost. Raises ValueError for
     anything else."""
     host, _, port = text.strip().rpartition(":")
-    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+    if not is_number(port) or int(port) > 65535:
         raise ValueError(f"{text!r} is not host:port")
     if host.startswith("[") != host.endswith("]"):
         raise ValueError(f"{text!r} is not host:port")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.config import BrokerConfig
+from kafkapy.decimal_text import is_number
 from kafkapy.errors import ConfigError
 from kafkapy.host_names import host_addresses
 from kafkapy.metrics.duration_window import DurationWindow
@@ -29,7 +30,7 @@ def parse_address_limits(text: str) -> dict[str, int]:
     limits: dict[str, int] = {}
     for element in filter(None, (part.strip() for part in text.split(","))):
         host, colon, limit = element.rpartition(":")
-        if not colon or not host or not limit.isdigit():
+        if not colon or not host or not is_number(limit):
             raise ConfigError(f"Invalid value {text} for configuration {OVERRIDES_KEY}: {element} is not host:limit")
         try:
             found = host_addresses(host.strip("[]"))

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kafkapy.client.schema.model import AVRO, PROTOBUF, SCHEMA_TYPES, Schema, SchemaReference
+from kafkapy.decimal_text import is_number
 from kafkapy.http.json_api import JSON_TYPE, RequestRefused, json_body, media_type
 from kafkapy.registry import errors, requests
 from kafkapy.registry.model import DEFAULT_CONTEXT, LATEST_NUMBER, Version
@@ -117,7 +118,7 @@ class ApicurioApi:
     def _version(self, request: Request) -> Version:
         _check_group(request)
         text = unquote(request.path_params["version"])
-        if text not in _LATEST and not (text.isascii() and text.isdigit()):
+        if text not in _LATEST and not is_number(text):
             raise errors.version_not_found(text)
         number = LATEST_NUMBER if text in _LATEST else int(text)
         return self._service.version(unquote(request.path_params["artifact"]), number)
@@ -173,7 +174,7 @@ def _schema_of(body: dict[str, Any]) -> Schema:
 def _reference(value: Any) -> SchemaReference:
     if isinstance(value, dict):
         name, subject, version = value.get("name"), value.get("artifactId"), str(value.get("version"))
-        if isinstance(name, str) and isinstance(subject, str) and version.isascii() and version.isdigit():
+        if isinstance(name, str) and isinstance(subject, str) and is_number(version):
             return SchemaReference(name, subject, int(version))
     raise errors.RegistryError(400, "a reference has `name`, `artifactId` and the number `version`")
 

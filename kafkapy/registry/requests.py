@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from kafkapy.client.schema.model import AVRO, Schema, SchemaReference
 from kafkapy.config.row import INT_MAX
+from kafkapy.decimal_text import is_number
 from kafkapy.http.json_api import json_body
 from kafkapy.registry import errors
 from kafkapy.registry.model import LATEST_NUMBER, normalized_subject, qualified_subject
@@ -86,7 +87,7 @@ def version_of(request: Request) -> int:
 def id_of(request: Request) -> int:
     """Returns the id of the path. Raises RegistryError for a text that is not a number."""
     text = request.path_params["id"]
-    if not (text.isascii() and text.isdigit()):
+    if not is_number(text):
         raise errors.RegistryError(404, "HTTP 404 Not Found")
     return int(text)
 

@@ -14,6 +14,7 @@ from kafkapy.client import OffsetAndMetadata, RecordMetadata, TopicPartition
 from kafkapy.client.admin import EARLIEST, LATEST, ConfigResource, ResourceType, TopicDescription
 from kafkapy.client.schema.subject_names import KEY, VALUE
 from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
+from kafkapy.decimal_text import is_number
 from kafkapy.errors import ApiError
 from kafkapy.http.json_api import JsonResponses, RequestRefused, json_body, media_type
 from kafkapy.rest import errors
@@ -155,7 +156,7 @@ class VersionTwo:
         for part in (KEY, VALUE):
             if any(each.get(part) is not None for each in records):
                 schema = body.get(f"{part}_schema_id")
-                if isinstance(schema, str) and schema.isascii() and schema.isdigit():
+                if isinstance(schema, str) and is_number(schema):
                     schema = int(schema)
                 encoders[part] = self._formats.encoder(
                     form, part, body.get(f"{part}_schema") if schema is None else schema
@@ -294,7 +295,7 @@ def _topic(request: Request) -> str:
 
 def _partition(request: Request) -> int:
     text = request.path_params["partition"]
-    if not (text.isascii() and text.isdigit()):
+    if not is_number(text):
         raise RequestRefused(404, "HTTP 404 Not Found")
     return int(text)
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from kafkapy.decimal_text import is_number
 from kafkapy.sandbox.layout import Layout, make_layout, read_layout, roles_of, write_layout
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError, parse_key_values
@@ -37,7 +38,7 @@ def run(arguments: Arguments) -> int:
         raise UsageError(f"--{given[0]} is accepted only when a sandbox is started, not with `{command}`")
     if not words and command not in ("status", "stop"):
         raise UsageError(f"`{command}` needs the number of a node, or several")
-    wrong = [word for word in words if not (word.isascii() and word.isdigit())]
+    wrong = [word for word in words if not is_number(word)]
     if wrong:
         raise UsageError(f"{wrong[0]!r} is not the number of a node")
     return command_sandbox(directory, command, [int(word) for word in words])

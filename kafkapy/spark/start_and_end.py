@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 
+from kafkapy.decimal_text import is_number
 from kafkapy.errors import ConfigError
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.spark.topic_partitions import parse_numbers
@@ -138,7 +139,7 @@ def _shown(partitions: Mapping[TopicPartition, int] | list[TopicPartition]) -> s
 def _by_time(given: Mapping[str, str], for_all: str, for_each: str, *, is_strict: bool) -> OffsetSpec | None:
     if for_all in given:
         text = given[for_all].strip()
-        if not text.isdigit():
+        if not is_number(text):
             raise ConfigError(f"Option {for_all}: {text!r} is not a number of milliseconds since 1970")
         return OffsetSpec(SpecKind.TIMESTAMP, timestamp=int(text), is_strict=is_strict)
     if for_each not in given:

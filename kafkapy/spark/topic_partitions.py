@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from kafkapy.decimal_text import is_number
 from kafkapy.errors import ConfigError
 from kafkapy.types import TopicPartition
 
@@ -43,7 +44,7 @@ def flatten(name: str, found: Mapping[str, Any]) -> dict[TopicPartition, int]:
         if not isinstance(partitions, dict):
             raise ConfigError(f"{name}: {topic} has {partitions!r} instead of partitions with their numbers")
         for partition, number in partitions.items():
-            if not partition.isdigit() or not isinstance(number, int) or isinstance(number, bool):
+            if not is_number(partition) or not isinstance(number, int) or isinstance(number, bool):
                 raise ConfigError(
                     f"{name}: {topic} has {partition!r}: {number!r} instead of a partition and its number"
                 )

@@ -9,6 +9,7 @@ topic partition offset
 
 from collections.abc import Iterable, Mapping
 
+from kafkapy.decimal_text import is_integer, is_number
 from kafkapy.storage.filesystem import Filesystem, read_small_file
 from kafkapy.types import TopicPartition
 
@@ -41,7 +42,7 @@ def read_entries(path: str, fields: int, *, may_be_empty: bool = False) -> list[
         lines.pop()
     if may_be_empty and not lines:
         return []
-    if len(lines) < 2 or lines[0] != str(VERSION) or not lines[1].isdigit():
+    if len(lines) < 2 or lines[0] != str(VERSION) or not is_number(lines[1]):
         raise MalformedCheckpoint(f"{path}: no version {VERSION} checkpoint")
     entries = [line.split() for line in lines[2:]]
     if len(entries) != int(lines[1]):
@@ -50,11 +51,6 @@ def read_entries(path: str, fields: int, *, may_be_empty: bool = False) -> list[
         if len(entry) != fields or not (is_integer(entry[-1]) and is_integer(entry[-2])):
             raise MalformedCheckpoint(f"{path}: line {number + 3} is not an entry")
     return entries
-
-
-def is_integer(word: str) -> bool:
-    """Returns whether `word` is a decimal integer."""
-    return word.lstrip("-").isdigit()
 
 
 def format_entries(lines: Iterable[str]) -> bytes:

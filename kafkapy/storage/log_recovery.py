@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Iterable
 
+from kafkapy.decimal_text import is_number
 from kafkapy.storage.checkpoint import MalformedCheckpoint
 from kafkapy.storage.cleaned_segment import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
@@ -432,4 +433,4 @@ def base_of(name: str) -> int:
 
 def is_base_offset(stem: str) -> bool:
     """Returns whether `stem` is an offset of 20 digits, as segment files and snapshots are named."""
-    return len(stem) == BASE_OFFSET_DIGITS and stem.isdigit()
+    return len(stem) == BASE_OFFSET_DIGITS and is_number(stem)

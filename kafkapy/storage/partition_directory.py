@@ -5,6 +5,7 @@
 <topic>-<partition>.<32 hex digits>-future    moving between log directories
 """
 
+from kafkapy.decimal_text import is_number
 from kafkapy.types import TopicPartition, random_uuid
 
 DELETE_SUFFIX = "-delete"
@@ -19,7 +20,7 @@ def parse_directory_name(name: str) -> TopicPartition | None:
     if name.endswith((DELETE_SUFFIX, STRAY_SUFFIX, FUTURE_SUFFIX)):
         return None
     topic, dash, partition = name.rpartition("-")
-    if not dash or not topic or not partition.isascii() or not partition.isdigit():
+    if not dash or not topic or not is_number(partition):
         return None
     return TopicPartition(topic, int(partition))
 

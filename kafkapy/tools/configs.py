@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from kafkapy.client.admin import Admin
 from kafkapy.config.keys.group import ROWS as GROUP_KEYS
 from kafkapy.config.table import TOPIC_ROWS
+from kafkapy.decimal_text import is_number
 from kafkapy.host_names import host_addresses
 from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, JSON, ZOOKEEPER, admin_properties
 from kafkapy.tools.config_alteration import alter
@@ -121,7 +122,7 @@ def run(arguments: Arguments) -> int:
 
 def _is_integer(text: str) -> bool:
     digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdigit()
+    return is_number(digits)
 
 
 def _is_address(text: str) -> bool:

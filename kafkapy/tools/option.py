@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from kafkapy.decimal_text import is_number
 from kafkapy.named_tuple import NamedTuple
 
 
@@ -47,7 +48,7 @@ class ValueType(NamedTuple):
 def _whole_number(bits: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         digits = text[1:] if text[:1] in ("-", "+") else text
-        if not (digits.isascii() and digits.isdigit()):
+        if not is_number(digits):
             raise ValueError(text)
         number = int(text)
         if not -(1 << bits - 1) <= number < 1 << bits - 1:

@@ -79,7 +79,8 @@ class TransactionalTopic:
         self._producer = producer
 
 
-def _headers(row: Row) -> list[tuple[str, bytes]] | None:
+def _headers(row: Row) -> list[tuple[str, bytes | None]] | None:
     if "headers" not in row or not row["headers"]:
         return None
-    return [(header["key"], bytes(header["value"])) for header in row["headers"]]
+    pairs = [(header["key"], header["value"]) for header in row["headers"]]
+    return [(name, None if value is None else bytes(value)) for name, value in pairs]

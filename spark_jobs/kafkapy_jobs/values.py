@@ -104,3 +104,8 @@ def number(text: Column) -> Column:
     plain = trimmed(text)
     found = F.when(plain.rlike(_NUMBER), plain).try_cast("double")
     return F.when(F.abs(found) < float("inf"), found)
+
+
+def or_null(value: object) -> str:
+    """Returns a value as text, and null for None, as Java prints them; an empty text stays empty."""
+    return "null" if value is None else str(value)

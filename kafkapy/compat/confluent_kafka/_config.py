@@ -26,6 +26,7 @@ from kafkapy.compat.confluent_kafka._hashing import PARTITIONERS
 from kafkapy.compat.confluent_kafka._security_config import security_properties
 from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
 from kafkapy.config.row import INT_MAX
+from kafkapy.decimal_text import is_number
 
 log = logging.getLogger("kafkapy.compat")
 
@@ -238,7 +239,7 @@ def _unknown(key: str) -> str:
 
 def _with_port(address: str) -> str:
     host, colon, port = address.rpartition(":")
-    is_complete = bool(colon) and port.isdigit() and (":" not in host or host.startswith("["))
+    is_complete = bool(colon) and is_number(port) and (":" not in host or host.startswith("["))
     return address if is_complete else f"{address}:9092"
 
 

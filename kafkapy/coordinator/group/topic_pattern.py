@@ -15,6 +15,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 
+from kafkapy.decimal_text import is_number
+
 MAX_EXPRESSION_LENGTH = 8192
 MAX_INSTRUCTIONS = 20_000
 MAX_REPEAT = 1000
@@ -354,7 +356,7 @@ class _Parser:
         end = self._text.find("}", self._pos)
         inside = self._text[self._pos + 1 : end] if end > 0 else ""
         least, comma, most = inside.partition(",")
-        if not (least.isascii() and least.isdigit()) or (most and not (most.isascii() and most.isdigit())):
+        if not is_number(least) or (most and not is_number(most)):
             return None  # The brace is a literal character.
         if len(least) > 6 or len(most) > 6 or max(int(least), int(most or 0)) > MAX_REPEAT:
             raise PatternError(f"invalid repeat count: `{{{inside}}}`")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urldefrag
 
+from kafkapy.decimal_text import is_number
 from kafkapy.registry.errors import InvalidSchema
 from kafkapy.registry.schemas.avro import DEEPEST
 
@@ -34,7 +35,7 @@ class JsonSchema:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
             if isinstance(found, dict):
                 found = found.get(key)
-            elif isinstance(found, list) and key.isdigit() and int(key) < len(found):
+            elif isinstance(found, list) and is_number(key) and int(key) < len(found):
                 found = found[int(key)]
             else:
                 return None

@@ -32,6 +32,7 @@ from kafkapy.controller.configs import (
 )
 from kafkapy.controller.result import ControllerResult, ErrorMessage
 from kafkapy.controller.topic_name import validate_topic_name
+from kafkapy.decimal_text import is_integer
 from kafkapy.errors import ApiError, ConfigError, Error
 from kafkapy.metadata.image import (
     BROKER_LOGGER_RESOURCE,
@@ -159,7 +160,7 @@ def _describe(services: Services, resource_type: int, name: str) -> list[ConfigE
 
 
 def _check_broker_id(services: Services, name: str, alternative: str) -> None:
-    if not name.lstrip("-").isdigit():
+    if not is_integer(name):
         raise ApiError(Error.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if int(name) != services.node_id:
         raise ApiError(
@@ -447,7 +448,7 @@ def _check_cordoned(services: Services, resource: ConfigResource, changes: list[
 
 
 def _check_node_id(services: Services, name: str) -> None:
-    if not name.lstrip("-").isdigit():
+    if not is_integer(name):
         raise ApiError(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if int(name) != services.node_id:
         raise ApiError(Error.INVALID_REQUEST, f"Unexpected broker id, expected {services.node_id}, but received {name}")

@@ -17,6 +17,7 @@ from kafkapy.client.admin import (
     TopicDescription,
 )
 from kafkapy.config.row import ConfigSource
+from kafkapy.decimal_text import is_number
 from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.declaration import Example, Tool
@@ -206,7 +207,7 @@ def _offsets(admin: Admin, description: GroupDescription) -> Table:
 def broker(admin: Admin, name: str) -> Described | None:
     """Returns the description of the broker whose id is `name`; None if there is none."""
     table = brokers(admin, [name])
-    if not table.rows or not name.isdigit():
+    if not table.rows or not is_number(name):
         return None
     resource = ConfigResource(ResourceType.BROKER, name)
     changed = _set_values(admin.describe_configs([resource])[resource], _OF_BROKER)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from kafkapy.client import TopicPartition
+from kafkapy.decimal_text import is_number
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.option import UsageError
 
@@ -58,7 +59,7 @@ def parse_position(text: str, now_ms: int) -> Position:
     if text.startswith("@"):
         return Position(TIME, _time_ms(text[1:], now_ms))
     digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
+    if not (is_number(digits)):
         raise UsageError(f"{text} is not a position: {POSITION_HELP}")
     kind = {"+": AFTER_START, "-": BEFORE_END}.get(text[:1], OFFSET)
     return Position(kind, int(digits))
@@ -68,7 +69,7 @@ def _time_ms(text: str, now_ms: int) -> int:
     ago = _AGO.fullmatch(text)
     if ago is not None:
         return max(now_ms - int(ago[1]) * _UNITS_MS[ago[2]], 0)
-    if text.isascii() and text.isdigit():
+    if is_number(text):
         return int(text)
     try:
         return int(datetime.fromisoformat(text).timestamp() * 1000)
@@ -109,7 +110,7 @@ def parse_partition_numbers(text: str) -> list[int]:
     numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        if not first.isdigit() or (dash and (not last.isdigit() or int(last) < int(first))):
+        if not is_number(first) or (dash and (not is_number(last) or int(last) < int(first))):
             raise UsageError(f"{text} is not a list of partitions, such as 0,2-4")
         numbers.update(range(int(first), int(last if dash else first) + 1))
     return sorted(numbers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from kafkapy.decimal_text import is_number
 from kafkapy.tools.option import ToolError
 from kafkapy.tools.zookeeper.client import PATIENCE_S, ZooKeeperClient
 from kafkapy.tools.zookeeper.errors import NO_NODE, ConnectError, ZooKeeperRequestError
@@ -55,7 +56,7 @@ def read_registrations(client: ZooKeeperClient) -> dict[int, dict[str, Any]]:
             return {}
         raise
     found = {}
-    for broker_id in sorted(int(name) for name in names if name.isdigit()):
+    for broker_id in sorted(int(name) for name in names if is_number(name)):
         try:
             value = json.loads(client.get(f"{BROKERS_PATH}/{broker_id}")[0] or b"")
         except ZooKeeperRequestError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from kafkapy.decimal_text import is_number
 from kafkapy.named_tuple import NamedTuple
 
 _WORD = re.compile(r"""\s*("[^"]*"|'[^']*'|[^"'\s]\S*)""")
@@ -96,6 +97,6 @@ def _value(letter: str, rest: list[str]) -> str:
 def number(text: str, flag: str) -> int:
     """Returns `text`, the value of the flag `flag`, as a number. Raises CommandError if it is no number."""
     digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()):
+    if not is_number(digits):
         raise CommandError(f"-{flag} takes a number, not {text!r}")
     return int(text)

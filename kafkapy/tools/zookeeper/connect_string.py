@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkapy.decimal_text import is_number
 from kafkapy.named_tuple import NamedTuple
 
 ZOOKEEPER_PORT = 2181
@@ -30,7 +31,7 @@ def _server(address: str, text: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if not colon or address.endswith("]"):
         host, port = address, str(ZOOKEEPER_PORT)
-    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
+    if not host or not (is_number(port) and 0 < int(port) < 1 << 16):
         raise ValueError(f"{address!r} in {text!r} is not host:port")
     return host.strip("[]"), int(port)
 

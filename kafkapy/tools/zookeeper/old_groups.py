@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from kafkapy.client.admin import LATEST, Admin
+from kafkapy.decimal_text import is_number
 from kafkapy.errors import ApiError
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.zookeeper.client import ZooKeeperClient
@@ -70,7 +71,7 @@ class OldGroups:
 
     def offset(self, group: str, topic: str, partition: int) -> int | None:
         data = self._data(f"{CONSUMERS_PATH}/{group}/offsets/{topic}/{partition}")
-        return int(data) if data is not None and data.isascii() and data.isdigit() else None
+        return int(data) if data is not None and is_number(data) else None
 
     def delete(self, group: str) -> bool:
         """Deletes a group; returns False if it has members. Raises ZooKeeperRequestError for an unknown group."""
@@ -121,7 +122,7 @@ class OldGroups:
         return sorted(int(each) for each in value.get("partitions", {}))
 
     def _partitions(self, group: str, kind: str, topic: str) -> list[str]:
-        return [each for each in self._children(f"{CONSUMERS_PATH}/{group}/{kind}/{topic}") if each.isdigit()]
+        return [each for each in self._children(f"{CONSUMERS_PATH}/{group}/{kind}/{topic}") if is_number(each)]
 
     def _children(self, path: str) -> list[str]:
         """Returns the names of a node's children, sorted; [] if the node does not exist."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 
+from kafkapy.decimal_text import is_number
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
 from kafkapy.tools.tool import run_tool
@@ -152,7 +153,7 @@ class ZooKeeperShell:
             _carry_out(name, _ALL[name], self._client, rest)
 
     def _redo(self, text: str) -> None:
-        if not (text.isascii() and text.isdigit()) or int(text) >= len(self._history) - 1:
+        if not is_number(text) or int(text) >= len(self._history) - 1:
             raise CommandError("Command index out of range")
         line = self._history[int(text)]
         words = split(line)

@@ -6,6 +6,7 @@ of kafkapy stores the nodes and does neither.
 
 from __future__ import annotations
 
+from kafkapy.decimal_text import is_integer
 from kafkapy.tools.zookeeper.client import ZooKeeperClient
 from kafkapy.tools.zookeeper.command_words import CommandError, Flags, Words
 from kafkapy.tools.zookeeper.connect_string import check_path
@@ -29,7 +30,7 @@ def _parse(data: bytes | None) -> dict[str, int]:
     for name, _, value in pairs:
         for each in f"{name}={value}".split(","):
             key, _, text = each.partition("=")
-            if text.removeprefix("-").isdigit():
+            if is_integer(text):
                 found[key] = int(text)
     return found
 

@@ -133,6 +133,7 @@ def test_the_time_of_the_renewal() -> None:
     assert rules.at_s(1000, Token("t", 1000, 2000)) == 2000 - 300  # the buffer
     assert rules.at_s(4000, Token("t", 0, 4400)) == 4000 + 60  # the shortest period
     assert rules.at_s(1000, Token("t", 1000, 1100)) == 1080  # shorter than both limits together
+    assert rules.at_s(1000, Token("t", 100, 990)) == 1010  # expired already: after a pause, not at once
 
 
 def test_the_token_is_renewed_before_it_expires() -> None:

@@ -52,6 +52,12 @@ def test_an_end_by_time_is_never_strict():
     assert starting_spec({"startingTimestamp": "5"}, is_streaming=False).is_strict
 
 
+@pytest.mark.parametrize("text", ["", "-5", "²", "yesterday"])
+def test_a_time_that_is_no_number_is_refused(text):
+    with pytest.raises(ConfigError, match="is not a number of milliseconds since 1970"):
+        starting_spec({"startingTimestamp": text}, is_streaming=False)
+
+
 def test_a_checkpoints_own_keys_are_passed_over():
     text = '{"a": {"0": 4}, "$ids": {"a": "x"}, "$from": {"a": {"0": 1}}}'
     assert starting_spec({"startingOffsets": text}, is_streaming=True).numbers == {A0: 4}

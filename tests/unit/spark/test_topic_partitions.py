@@ -20,7 +20,8 @@ def test_a_partition_is_listed_once():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "null", '{"a": 1}', '{"a": {"x": 1}}', '{"a": {"0": "1"}}', '{"a": {"0": true}}']
+    "text",
+    ["", "[]", "null", '{"a": 1}', '{"a": {"x": 1}}', '{"a": {"²": 1}}', '{"a": {"0": "1"}}', '{"a": {"0": true}}'],
 )
 def test_other_json_is_refused(text):
     with pytest.raises(ConfigError, match="startingOffsets"):

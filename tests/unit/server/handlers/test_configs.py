@@ -112,6 +112,8 @@ def test_broker_and_cluster_default(harness):
             "Unexpected broker id, expected 1 or empty string, but received 2",
         ),
         (BROKER_RESOURCE, "x", Error.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
+        (BROKER_RESOURCE, "²", Error.INVALID_REQUEST, "Broker id must be an integer, but it is: ²"),
+        (BROKER_RESOURCE, "--1", Error.INVALID_REQUEST, "Broker id must be an integer, but it is: --1"),
         (BROKER_LOGGER_RESOURCE, "", Error.INVALID_REQUEST, "Broker id must not be empty"),
         (GROUP_RESOURCE, "", Error.INVALID_REQUEST, None),
         (99, "x", Error.INVALID_REQUEST, None),
