@@ -289,10 +289,7 @@ class NodeChannel:
         while self._queue and connection is not None and connection.is_ready(MAX_IN_FLIGHT):
             request = self._queue.popleft()
             connection.last_used_ms = monotonic_ms
-            try:
-                connection.submit(request)
-            except ValueError as error:  # the message cannot be encoded in the version that both sides support
-                request.on_done(None, request.version, ApiError(Error.UNSUPPORTED_VERSION, str(error)))
+            connection.submit(request)
 
     def _expire(self, monotonic_ms: int) -> None:
         if monotonic_ms < self._earliest_ms:

@@ -170,7 +170,8 @@ def test_the_names_and_kinds_of_a_producers_metrics_are_those_of_javas_producer(
 
 def test_the_names_and_kinds_of_a_consumers_metrics_are_those_of_javas_consumer(receiver: Receiver) -> None:
     write(receiver, "writer", enable_metrics_push=False)
-    words = ["--topic", "measured", "--num-records", str(RECORDS), "--timeout", str(int(PATIENCE_S * 1000))]
+    # It waits for records that do not come, so that it has the time to get its subscription and to push.
+    words = ["--topic", "measured", "--num-records", "1000000", "--timeout", str(10 * INTERVAL_MS)]
     settings = ["--bootstrap-server", receiver.bootstrap, "--command-property", "client.id=java-reader"]
     receiver.tool("org.apache.kafka.tools.ConsumerPerformance", *words, *settings)
     read(receiver, "compared-reader")

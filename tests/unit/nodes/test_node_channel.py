@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy._core.bytes.wire import AbsentFieldError
 from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.client.cluster import Node
 from kafkapy.client.connection import open_socket
@@ -90,7 +91,7 @@ def test_an_api_that_the_node_does_not_serve_and_a_message_that_has_no_such_vers
         assert outcomes.next_error() is Error.UNSUPPORTED_VERSION
 
         def refuse(version: int) -> Any:
-            raise ValueError("a field that version 0 does not have")
+            raise AbsentFieldError("a field that version 0 does not have")
 
         channel.send(refuse, ApiKey.FETCH, outcomes.callback, 1 << 60)
         assert outcomes.next_error() is Error.UNSUPPORTED_VERSION
