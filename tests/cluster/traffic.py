@@ -130,6 +130,12 @@ class TrafficProducer(BackgroundClient):
                     outcome = Outcome.UNKNOWN
                     self._producer.commit_transaction(API_TIMEOUT_S)
                     return Outcome.DONE
+                if self._producer.flush(PATIENCE_S):
+                    # librdkafka takes NOT_LEADER_OR_FOLLOWER for an answer to records that were not written. An abort
+                    # forgets them, and the next transaction would use their sequence numbers again. If the records were
+                    # written, the leader takes the new ones for their repetition, and acknowledges them unwritten.
+                    self._replace_producer()
+                    return Outcome.NOT_DONE
                 self._producer.abort_transaction(API_TIMEOUT_S)
                 return Outcome.NOT_DONE
             except KafkaException as error:
@@ -138,13 +144,17 @@ class TrafficProducer(BackgroundClient):
                     is_commit, outcome = False, Outcome.NOT_DONE
                 elif not details.retriable():
                     self.fatal_errors.append(details.code())
-                    self._producer.purge()
-                    while len(self._producer):  # every record gets its outcome
-                        with suppress(KafkaException):  # the fatal error again
-                            self._producer.poll(0.1)
-                    self._producer = self._make_producer()
-                    self._is_new = True
+                    self._replace_producer()
                     return outcome
+
+    def _replace_producer(self) -> None:
+        """Ends the producer, so that every record gets its outcome, and makes a new one, which raises the epoch."""
+        self._producer.purge()
+        while len(self._producer):
+            with suppress(KafkaException):  # the fatal error again
+                self._producer.poll(0.1)
+        self._producer = self._make_producer()
+        self._is_new = True
 
     def _produce(self, partition: int, transaction: int | None) -> None:
         number = self._numbers[partition]
