@@ -15,7 +15,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def memory_mb(pid: int, peak: bool = False) -> float:
-    """Returns the resident memory; with `peak` the largest one since `reset_peak_memory`."""
+    """Returns the resident memory of a process in MB; with `peak` the largest since `reset_peak_memory`."""
     return status_value(pid, "VmHWM:" if peak else "VmRSS:") / 1024
 
 

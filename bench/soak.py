@@ -20,7 +20,12 @@ ALLOWED_LATENCY_GROWTH = 2.0
 
 
 def verdict(minutes: list[Figures]) -> dict[str, float | bool]:
-    """Compares the last third of the counted minutes with the first third, by resident memory and p99."""
+    """Compares the memory and the latency at the end of a run with those at its beginning.
+
+    `minutes` has the figures of each minute. The first tenth of them is ignored; of the others, the last third is
+    compared with the first third. The result has the growth of the median resident memory in MB, the factor by which
+    the median p99 has grown, and whether both are within the allowed limits.
+    """
     counted = minutes[len(minutes) // SETTLING :] or minutes
     third = max(1, len(counted) // 3)
     first, last = counted[:third], counted[-third:]

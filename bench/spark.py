@@ -93,7 +93,7 @@ def medians(found: Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]]) ->
 
 
 def run_set(name: str, bootstrap: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Runs a set and returns what to print."""
+    """Runs one of the SETS of measurements against the broker at `bootstrap`, and returns the figures to print."""
     module, words = {
         "reads": ("bench.spark_queries", [TOPIC, str(options.rounds)]),
         "writes": ("bench.spark_writes", ["written", str(options.rounds), str(options.records)]),

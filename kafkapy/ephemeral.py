@@ -1,7 +1,7 @@
-"""The surroundings of `kafkapy broker start --ephemeral`: a temporary directory, a random port, an end with the input.
+"""The environment of `kafkapy broker start --ephemeral`: a temporary directory and a random port.
 
-Such a broker serves the tests of one program. It prints only its port to standard output, and its directory is removed
-when it ends.
+Such a broker serves the tests of one program, and stops when its standard input ends. It prints only its port to
+standard output, and its directory is removed when it stops.
 """
 
 from __future__ import annotations

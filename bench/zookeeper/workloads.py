@@ -181,7 +181,10 @@ def _writer(run: Run) -> Session:
 
 
 def _open_many(run: Run) -> tuple[list[Session], float]:
-    """Returns new sessions that watch the node, and the growth of the server's memory by them in MB."""
+    """Opens sessions, each of which watches the node ROOT.
+
+    Returns the sessions, and by how many MB the server's memory has grown.
+    """
     before = run.server.memory_mb()
     sessions = [Session(_tree(run).tree_port) for _ in range(run.count(WATCHERS))]
     for session in sessions:

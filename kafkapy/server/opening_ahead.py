@@ -1,8 +1,8 @@
-"""Opens large produced batches on the handler pool before they are appended.
+"""Decompresses large produced batches on the handler pool before they are appended.
 
-A batch of a megabyte may decompress to hundreds of megabytes, for which the reactor's thread must not wait. The work
-of a request is estimated without decompressing, from the frames of its codecs; only a request above LARGEST_WORK goes
-to the pool. Its connection is not read in the meantime, so that a producer's requests stay in order.
+A batch of a megabyte may decompress to hundreds of megabytes, for which the reactor's thread must not wait. The work of
+a request is estimated without decompressing, from the frames of its codecs; only a request above LARGEST_WORK goes to
+the pool. Its connection is not read in the meantime, so that a producer's requests stay in order.
 """
 
 from __future__ import annotations

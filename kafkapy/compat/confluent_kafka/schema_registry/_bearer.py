@@ -1,4 +1,4 @@
-"""The bearer tokens of confluent-kafka's registry client: given, made by a function, or of an OAuth endpoint."""
+"""The sources of bearer tokens for confluent-kafka's registry client: a constant, a function, or an OAuth endpoint."""
 
 from __future__ import annotations
 

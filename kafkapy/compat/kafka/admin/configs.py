@@ -36,7 +36,7 @@ class ConfigResourceType(EnumHelper, IntEnum):
 
 
 class ConfigType(EnumHelper, IntEnum):
-    """The types of configuration keys."""
+    """The data types of configuration values, with the numbers that DescribeConfigs has for them."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -51,7 +51,7 @@ class ConfigType(EnumHelper, IntEnum):
 
 
 class ConfigSourceType(EnumHelper, IntEnum):
-    """The sources of the values of configuration keys."""
+    """The sources from which a configuration key gets its value, with the numbers that DescribeConfigs has for them."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
