@@ -32,7 +32,7 @@ def trusted_entry(alias: str, certificate: bytes) -> bytes:
 
 
 def jks_file(password: str, *entries: bytes) -> bytes:
-    """Returns a file with these entries, whose integrity `password` protects."""
+    """Returns the content of a JKS key store with these entries, whose integrity `password` protects."""
     body = b"\xfe\xed\xfe\xed" + struct.pack(">II", 2, len(entries)) + b"".join(entries)
     return body + hashlib.sha1(password.encode("utf-16-be") + _PHRASE + body).digest()
 

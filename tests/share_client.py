@@ -36,7 +36,8 @@ Ack = tuple[int, int, Sequence[int]]
 class ShareClient:
     """Owns a connection, a topic with one partition, and the share group `group` that reads it from its start.
 
-    `said` collects the lines. The epochs of the members' sessions are counted here, unless a call gives another.
+    The methods add a line about each response to `said`. The epochs of the members' sessions are counted here, unless a
+    call gives another.
     """
 
     def __init__(self, port: int, topic: str, *, partitions: int = 1) -> None:

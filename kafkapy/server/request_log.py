@@ -27,7 +27,8 @@ def is_enabled() -> bool:
 
 
 def follow_level(gate: DataGate) -> None:
-    """Shuts the gate, compiled code that serves requests without a log line, if requests are logged; else opens it.
+    """Disables the gate if requests are logged, because the gate serves requests without a log line; otherwise enables
+    it.
 
     Called after a change of the logger's level.
     """

@@ -39,10 +39,10 @@ def without_password(url: str) -> str:
 
 
 class RedisList:
-    """The sink of the blacklist's entries. Not thread-safe.
+    """The sink that writes the entries of the blacklist to Redis. Not thread-safe.
 
-    A micro-batch that Spark repeats stores the same keys again, with the same ends. An entry whose end has passed is
-    not stored.
+    The time at which an entry expires comes from its row, so that a micro-batch that Spark repeats stores the same keys
+    with the same times. An entry that has expired already is not stored.
     """
 
     def __init__(self, client: Any) -> None:

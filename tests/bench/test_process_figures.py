@@ -1,4 +1,4 @@
-"""Figures of a process from /proc: those of this one."""
+"""The figures that the benchmark reads from /proc, here for the process of the test."""
 
 import os
 import time

@@ -58,7 +58,10 @@ def filled(bootstrap: str, new_topic: MakeTopic) -> str:
 
 
 def until(asked: Callable[[], object], expected: object, seconds: float = 20) -> None:
-    """Waits for a result, because Apache Kafka's broker applies its controller's changes with a delay."""
+    """Waits until `asked()` returns `expected`, at most for the given number of seconds.
+
+    The wait is necessary because Apache Kafka's broker applies changes of its controller with a delay.
+    """
     deadline = time.monotonic() + seconds
     while (answer := asked()) != expected:
         assert time.monotonic() < deadline, answer

@@ -46,7 +46,7 @@ UNHURRIED = {
 
 
 class Voters(Enum):
-    """How the nodes know the voters."""
+    """The ways in which the nodes of a cluster learn which nodes are the voters."""
 
     STATIC = "controller.quorum.voters in every file"
     INITIAL = "format --initial-controllers, the same words on every node"

@@ -75,8 +75,8 @@ class Course:
         self.cluster.wait_for_all_in_sync()
 
     def await_progress(self) -> None:
-        """Waits until a record was acknowledged, another one read, and a transaction of each client committed, all from
-        now on."""
+        """Waits until, after this call, a record is acknowledged, a record is read, and a transaction of each client is
+        committed."""
         records, transactions = len(self.history.sent), len(self.history.transactions)
         reads = len(self.history.reads)
         copied = 0 if self.chain is None else self.chain.committed

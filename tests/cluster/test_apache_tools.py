@@ -190,13 +190,16 @@ def dump(host: ToolHost, path: Path) -> list[str]:
 
 
 def decided(records: Sequence[str]) -> list[str]:
-    """Returns the records that the course decides, without ids."""
+    """Returns the records whose type is in DECIDED, sorted and without ids."""
     payloads = [record.partition(" ")[2] for record in records]
     return sorted(_anonymous(payload) for payload in payloads if json.loads(payload)["type"] in DECIDED)
 
 
 def run_course(flavour: Flavour, host: ToolHost, directory: Path) -> tuple[list[Line], list[str]]:
-    """Returns what the tools print, and the decided records of the metadata log, which is the same on every node."""
+    """Runs Apache Kafka's tools on a cluster; returns their output, and the records that they have caused.
+
+    The records are those in the metadata log, which is the same on every node.
+    """
     with Cluster(directory, SPECS[flavour], properties=UNHURRIED) as cluster:
         course = ToolCourse(cluster, host, directory)
         for part in (describe_quorum, change_topics, reassign, elect, change_features, change_voters):

@@ -1,9 +1,10 @@
-"""How long distributed Connect stands still after its broker was away for longer than its heartbeat interval.
+"""Measures for how long distributed Connect stops copying after an outage of its broker.
 
-Two workers copy lines from one file to another through a topic, the source in transactions. In each run the broker is
-killed and started again after more than 3 s; the run measures how long after the start the line arrives that was
-written last before it. A task that has failed meanwhile is started again, which is printed. The times of both servers
-are printed and not asserted. `CONNECT_RUNS` is the number of runs.
+Two workers copy lines from one file to another through a topic; the source connector writes in transactions. In each
+run the broker is killed, and started again after more than 3 s, which is longer than its heartbeat interval. The run
+measures how long after the start the line arrives that was written last before it. A task that failed during the outage
+is started again, which is printed. The times of both servers are printed and not asserted. `CONNECT_RUNS` is the number
+of runs.
 """
 
 from __future__ import annotations

@@ -12,7 +12,10 @@ from kafkapy.metadata.image import MetadataCache, MetadataImage
 
 
 class MemoryController:
-    """Runs each operation at once on the newest image. If `held` is a list, operations wait in it until `release`."""
+    """A controller that runs each operation at once on its newest image.
+
+    If `held` is a list, operations wait in it until `release` is called.
+    """
 
     def __init__(self, cache: MetadataCache, *, is_active: bool = True) -> None:
         self.cache = cache

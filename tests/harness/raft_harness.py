@@ -77,7 +77,7 @@ def log_of(*epochs: tuple[int, int], voters: VoterSet | None = None) -> LogView:
 
 
 class RaftHarness:
-    """The machine of node 1, by default one of three voters of a dynamic quorum, with an empty log."""
+    """The Raft state machine of node 1, by default one of three voters of a dynamic quorum, with an empty log."""
 
     def __init__(
         self,

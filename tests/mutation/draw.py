@@ -91,7 +91,11 @@ class _KeptSites:
 
 
 def _lines(source: str, numbers: Iterable[int]) -> Iterator[tuple[int, str]]:
-    """Yields line numbers with the text of the line and, for a repeated text, how often it was seen before."""
+    """Yields (number, identity) for each of the lines `numbers` of a source.
+
+    The identity is the text of the line and the number of earlier lines with the same text, so that it stays the same
+    when lines are added elsewhere.
+    """
     wanted = set(numbers)
     seen: dict[str, int] = {}
     for number, line in enumerate(source.splitlines(), 1):
@@ -120,7 +124,10 @@ def changed_lines(source: str, mutated: str) -> tuple[str, str]:
 
 
 def equivalents() -> dict[tuple[str, str, str], str]:
-    """Returns the reasons of equivalent.toml by path, line before and line after."""
+    """Returns the mutants that equivalent.toml lists as equivalent to the source, and the reason for each.
+
+    A key is (path of the source, line before the mutation, line after it).
+    """
     rows = tomllib.loads(EQUIVALENT.read_text()).get("mutant", [])
     return {(row["path"], row["before"], row["after"]): row["reason"] for row in rows}
 

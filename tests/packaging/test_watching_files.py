@@ -53,7 +53,7 @@ def alert_expressions() -> list[str]:
 
 
 def labels_of(expression: str) -> set[str]:
-    """Yields the selectors of all series of an expression."""
+    """Returns the names of the labels that the metrics in an expression of PromQL may have."""
     return {label for name, _ in SERIES.findall(expression) for label in STORED[name]} | ADDED_LABELS
 
 

@@ -143,7 +143,7 @@ class GroupHarness:
         self._hear_records()
 
     def do_fail(self, error: str) -> None:
-        """Makes the next append fail."""
+        """Makes the next append fail with the error of this name."""
         self.log.next_failure = Error[error]
 
     # -- requests

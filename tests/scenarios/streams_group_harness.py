@@ -26,8 +26,12 @@ class StreamsGroupHarness(FieldsHarness):
         super().__init__(STREAMS_SETTINGS)
 
     def do_streams(self, group: str, member: str, epoch: str, **named: str) -> None:
-        """Sends a heartbeat: `source=a,b changelog=c topology=0 process=p endpoint=host:1 tags=k:v active=012 standby=3
-        endpoints=1 rebalance=5000 rack=r client=c shutdown=yes`; the digits are the partitions of tasks of `s`."""
+        """Sends a heartbeat of `member`, whose fields are the words of the command in the transcript.
+
+        The possible words are `source=a,b changelog=c topology=0 process=p endpoint=host:1 tags=k:v active=012
+        standby=3 endpoints=1 rebalance=5000 rack=r client=c shutdown=yes`. Each digit of `active` and `standby` is the
+        partition of a task of the subtopology `s`.
+        """
         joins = epoch == "0"
         endpoint = named.get("endpoint")
         tags = named.get("tags")

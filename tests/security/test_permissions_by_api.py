@@ -150,7 +150,7 @@ class PreparedBroker:
         self._repeat(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, request)
 
     def _repeat(self, key: ApiKey, version: int, request: Any) -> Any:
-        """Sends the request until it has no error, because the leader or coordinator may not be ready yet."""
+        """Sends the request until the response has no error, because the leader or coordinator may not be ready yet."""
         deadline = time.monotonic() + WAIT_S
         while True:
             response = ask_as_admin(self.server, key, version, request)

@@ -33,7 +33,7 @@ class TokenServer:
         self.keys = keys
 
     def present(self, token: str, *arguments: Any, signed: bool = True, **extensions: str) -> Any:
-        """Returns the response to a token."""
+        """Authenticates with a token on a new connection, and returns the broker's last response."""
         with SaslConnection(self.signed_port if signed else self.unsigned_port) as client:
             assert client.handshake("OAUTHBEARER").error_code == 0
             answer = client.authenticate(initial_response(token, *arguments, **extensions))

@@ -1,4 +1,4 @@
-"""The stock strategy: the documents' nine rows, and each special case that they name."""
+"""The stock strategy: the nine rows of the example in the job's specification, and each of its special cases."""
 
 from __future__ import annotations
 

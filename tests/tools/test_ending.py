@@ -1,4 +1,5 @@
-"""How tools end: interrupted, with a closed pipe, without a broker, with a wrong command line."""
+"""The end of a tool that is interrupted, that writes to a closed pipe, that finds no broker, or that refuses its
+arguments."""
 
 from __future__ import annotations
 

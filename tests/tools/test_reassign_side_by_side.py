@@ -76,7 +76,10 @@ class Course:
 
 
 def plan(*targets: tuple[str, int, list[int]], **more: Any) -> dict[str, Any]:
-    """Returns the content of a file with new replicas."""
+    """Returns the content of a reassignment file that moves partitions to new replicas.
+
+    Each target is (topic, partition, ids of the new replicas); `more` has further members of the JSON object.
+    """
     partitions = [{"topic": topic, "partition": index, "replicas": replicas} for topic, index, replicas in targets]
     return {"version": 1, "partitions": partitions, **more}
 

@@ -92,7 +92,7 @@ class OldConsumer:
         self.wait_for_line("done close")
 
     def halt(self) -> None:
-        """Ends the process without its session."""
+        """Ends the process without closing its session, which then exists until it times out."""
         self._command("halt")
         self._process.wait(timeout=WAIT_SECONDS)
 

@@ -197,7 +197,10 @@ def test_a_bad_first_frame_ends_the_connection_as_with_zookeeper(broker, real, n
 
 
 class Reconnection:
-    """The session that a second connection gets with the id and password that `change` makes of the first one's."""
+    """A session, and a second connection that asks to continue it.
+
+    The second connection sends the session's id and password after `change` has changed them.
+    """
 
     def __init__(self, address: str, change: Change) -> None:
         self.first = connected(address)

@@ -1,4 +1,4 @@
-"""How ZooKeeper's shell prints nodes, and reads ACLs."""
+"""The output of ZooKeeper's shell: nodes, their statistics and their ACLs; the texts of ACLs are parsed here, too."""
 
 from __future__ import annotations
 

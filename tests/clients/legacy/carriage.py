@@ -69,7 +69,7 @@ class Carriage:
 
 
 def content_for(writer: TriedClient, reader: TriedClient) -> Content:
-    """Returns the most general content that both support; headers that a reader only drops do not count."""
+    """Returns the most general content that both clients support; headers that the reader drops do not count."""
     if writer.is_console or reader.is_console:
         return Content.TEXT
     if not writer.writes_headers or (writer.writes_null_headers and reader.reads_null_headers):
@@ -109,7 +109,10 @@ def _records(count: int, content: Content, headers: bool, empty_records: bool, t
 
 
 def assert_seen(reader: TriedClient, written: list[SentRecord], received: list[SentRecord]) -> None:
-    """Checks that all records arrived once, in order, byte for byte, as far as the reader can express them."""
+    """Checks that the reader received all records once, in order, and byte for byte.
+
+    Parts of a record that the reader cannot show, such as headers, are not compared.
+    """
     if any(record.partition == UNKNOWN_PARTITION for record in received):
         received = _placed(written, received)
     expected = by_partition((_as_seen(reader, record) for record in written), with_offset=True)

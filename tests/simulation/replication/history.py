@@ -179,7 +179,10 @@ class History:
         return self.deleted.get(topic_partition, 0)
 
     def acknowledge(self, topic_partition: TopicPartition, base_offset: int, entries: list[Entry]) -> None:
-        """Notes what a producer with acks=all was told."""
+        """Stores the entries that were acknowledged to a producer with acks=all.
+
+        Raises InvariantBroken if another entry was acknowledged or committed at one of their offsets.
+        """
         self.acknowledgements += len(entries)
         if self.may_lose:
             return

@@ -180,7 +180,7 @@ class Schedule:
                 consumer.find_end()
 
     def _broker(self) -> Broker:
-        """Returns a broker that leads, or any other."""
+        """Returns a random broker, which in every second call is one that leads a partition, if there is a leader."""
         random, brokers = self.random, self.world.brokers
         if random.random() < 0.5:
             leaders = [each.leader for each in self.world.controller.partitions().values() if each.leader != NO_LEADER]

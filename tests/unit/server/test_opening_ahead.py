@@ -1,4 +1,4 @@
-"""Large batches are opened on the pool, with the same result as if they had been opened at once."""
+"""Large batches are decompressed on the handler pool, with the same result as on the reactor's thread."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def arguments(**more):
 
 
 def run_sinks(session, mode="append", **more):
-    """The writers of a stream with these arguments, by the names of their queries."""
+    """Starts the sinks that `more` requests for a stream; returns the writer of each query by the name of the query."""
     frame = Frame(session)
     run_stream(frame, frame, Frame(session), arguments(**more), lambda rows: [str(row) for row in rows], mode=mode)
     return {query.writer.given("queryName")[0]: query.writer for query in session.started}
@@ -225,7 +225,10 @@ def test_a_stream_is_shown_as_tables_of_spark(session):
 
 
 def run_finished(session, monkeypatch, rejected, **more):
-    """The frames of a batch, written to the sinks of these arguments: rejected rows, result, records."""
+    """Writes one batch to the sinks that `more` requests; returns its frames: all rows, the result, and the records.
+
+    `rejected` has the reason of each rejected row.
+    """
     monkeypatch.setattr(sink, "count_rejected", lambda rows: Counter(rejected))
     rows, result, records = Frame(session), Frame(session, ["plain"]), Frame(session)
     printed = more.pop("printed", None)

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch on the wire."""
+"""The handler of OffsetForLeaderEpoch, in every version of the API."""
 
 from __future__ import annotations
 
