@@ -44,10 +44,11 @@ def trading_days(quotes: DataFrame, days: int | None, as_of: str | None) -> Data
 def strategy(
     quotes: DataFrame, days: int | None = None, as_of: str | None = None, minimum_days: int | None = None
 ) -> DataFrame:
-    """Returns a row for each stock; `is_new_high` and `is_new_low` are the second stage.
+    """Returns a row for each stock with its highest and lowest price and their dates (the first stage).
 
-    A stock with fewer than `minimum_days` trading days in the period (default: `days`) has no N-day high or low yet and
-    is in the first stage only. Duplicate rows do not change the result.
+    `is_new_high` and `is_new_low` are True for the stocks that the second stage selects. A stock with fewer than
+    `minimum_days` trading days in the period (default: `days`) has no N-day high or low yet, so that both are False.
+    Duplicate rows do not change the result.
     """
     period = trading_days(quotes, days, as_of)
     is_today = F.col("trade_day") == F.col("last_day")

@@ -32,7 +32,7 @@ def client_certificate() -> IssuedCertificate:
 
 
 def pem_key_store(issued: IssuedCertificate) -> StoreSettings:
-    """Returns a key store in the configuration itself."""
+    """Returns the settings of a key store that the configuration contains as PEM text, without a file."""
     return StoreSettings("PEM", None, None, issued.certificate.decode(), issued.private_key.decode())
 
 

@@ -24,14 +24,14 @@ def frame(api: int, version: int, body: bytes) -> bytes:
 
 
 def fetch_request(topic: str, offset: int = 0, max_bytes: int = FETCH_BYTES) -> bytes:
-    """Returns Fetch v4 of partition 0."""
+    """Returns the frame of a Fetch request, version 4, for partition 0 of a topic."""
     name = topic.encode()
     body = struct.pack(">iiiibi", -1, 500, 1, max_bytes, 0, 1) + struct.pack(">h", len(name)) + name
     return frame(1, 4, body + struct.pack(">iiqi", 1, 0, offset, max_bytes))
 
 
 def produce_request(topic: str, value: bytes, acks: int = 1, records: int = 1) -> bytes:
-    """Returns Produce v7 to partition 0 with one batch of `records` equal records, whose value is `value`."""
+    """Returns the frame of a Produce request, version 7, to partition 0 with one batch of `records` equal records."""
     batch = RecordBatchBuilder()
     for _ in range(records):
         batch.append(int(time.time() * 1000), None, value)

@@ -36,7 +36,10 @@ NOW_MS = 1_750_000_000_000
 
 
 class Leader:
-    """A broker of one node in which broker 2 is registered too."""
+    """A broker in a process of its own, with which the test registers itself as broker 2.
+
+    The test is then the follower of the partitions that this broker leads.
+    """
 
     def __init__(self, address: tuple[str, int], logs: Path) -> None:
         self.address = address

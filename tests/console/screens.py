@@ -108,7 +108,7 @@ class Configuration(Screen):
 
 
 class Groups(Screen):
-    """The list of groups."""
+    """The page that lists the groups."""
 
     path = "/groups"
 

@@ -25,8 +25,10 @@ VARYING = (
 
 
 class PageBroker(ServerProcess):
-    """The broker of the page's `server.properties`, at other ports and in another folder; `removed` also keeps the
-    lines that the page removes."""
+    """A broker with the `server.properties` that the page shows as a difference, at other ports and in another folder.
+
+    With `removed` it has the lines that the difference removes, not those that it adds.
+    """
 
     ready_line = re.compile(r"Awaiting ZooKeeper clients")
 

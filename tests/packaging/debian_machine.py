@@ -102,7 +102,7 @@ class DebianMachine:
 
     @property
     def first_pid(self) -> int:
-        """Returns the first process's id on this machine."""
+        """Returns the id that the machine's first process has on the host."""
         assert self._process is not None
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         assert len(children) == 1, children

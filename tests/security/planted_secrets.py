@@ -26,7 +26,7 @@ class PlantedSecrets:
         return text
 
     def add(self, name: str, content: bytes) -> None:
-        """Adds a secret that something else has made."""
+        """Adds a secret that was not made by `new`, such as a private key."""
         forms = {content.hex(), b64encode(content).decode().rstrip("="), repr(content)[2:-1], quote(content)}
         # Base64 of a text that contains the secret, at each of the three places in a group of four characters.
         for shift in range(3):

@@ -106,7 +106,7 @@ def round_trip_of_kafka_python(settings: dict[str, Any], topic: str) -> None:
 
 @pytest.fixture(scope="module")
 def scram_users(server: SecuredBroker) -> None:
-    """Creates carol with both mechanisms, through the API, as an authenticated client."""
+    """Creates the SCRAM user carol for SHA-256 and SHA-512, with requests of an authenticated administrator."""
     admin = AdminClient(librdkafka(server, "PLAIN", "alice", "alice-secret"))
     for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
         upsertion = UserScramCredentialUpsertion("carol", ScramCredentialInfo(mechanism, 4096), b"carol-secret")

@@ -40,7 +40,7 @@ class KerberosServer:
 
 
 class KerberosKafka(ApacheKafka):
-    """An Apache Kafka that finds the realm."""
+    """A process of Apache Kafka that is configured for the Kerberos realm of the test."""
 
     realm: KerberosRealm
 
@@ -142,7 +142,7 @@ def our_client(server: KerberosServer, options: str = "") -> dict[str, str]:
 
 @pytest.fixture
 def kerberos(realm: KerberosRealm, monkeypatch: pytest.MonkeyPatch) -> KerberosRealm:
-    """Lets this process find the realm."""
+    """Configures this process for the Kerberos realm of the test by environment variables."""
     for name, value in realm.environment().items():
         monkeypatch.setenv(name, value)
     return realm

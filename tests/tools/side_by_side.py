@@ -36,8 +36,11 @@ def as_it_is(text: str) -> str:
 
 
 def without_numbers(text: str) -> str:
-    """Replaces numbers, which are measurements, by their shape: the number of decimals up to four. Apache Kafka's tool
-    prints a negative time of fetching if the group was slow to form."""
+    """Replaces each number, which is a measurement, by a text such as `N.dddd`, which shows how many decimals it has.
+
+    At most four decimals are shown. A minus sign is removed, because Apache Kafka's tool prints a negative fetch time
+    if the group took long to form.
+    """
 
     def shape(match: re.Match[str]) -> str:
         if match[0] in ("Infinity", "NaN"):

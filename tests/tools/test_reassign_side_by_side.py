@@ -28,7 +28,11 @@ TOPICS = {"moved": {0: [1, 2], 1: [2, 3], 2: [3, 1]}, "one": {0: [1]}, "pair": {
 
 
 class Course:
-    """Runs the same words by both tools; each has topics and files of its own, of which `{me}` is a part."""
+    """Runs the same command with Apache Kafka's tool and with ours on one cluster, and compares their output.
+
+    Each tool has topics and files of its own. In a command, `{me}` becomes the tool's name, which is part of their
+    names.
+    """
 
     def __init__(self, cluster: Cluster, host: ToolHost, directory: Path) -> None:
         self.cluster = cluster

@@ -251,7 +251,7 @@ class TopicPartition:
 
     @property
     def topic(self) -> str:
-        """The topic."""
+        """The name of the topic."""
         return self._topic
 
     @property

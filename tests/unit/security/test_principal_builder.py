@@ -33,7 +33,7 @@ class UpperCase(DefaultPrincipalBuilder):
 
 
 class WithoutFormat:
-    """A class that lacks the format of principals."""
+    """A principal builder without the methods that serialize and deserialize principals."""
 
     def build(self, connection: AuthenticatedConnection) -> Principal:
         return connection.principal

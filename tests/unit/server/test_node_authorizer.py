@@ -57,7 +57,7 @@ class WithoutGeneration(OnlyAdministrators):
 
 
 class Derived(StandardAuthorizer):
-    """A class that follows the ACLs of the metadata too."""
+    """A subclass of StandardAuthorizer, which must follow the ACLs of the metadata like its base class."""
 
 
 def config_with(name: str, **properties: str) -> BrokerConfig:

@@ -143,7 +143,8 @@ class ScriptedNetwork:
 
 @pytest.fixture
 def scripted(monkeypatch):
-    """Makes a cluster with the metadata of the given updates."""
+    """Returns a function that makes a SourceCluster, whose metadata requests return the given clusters one after the
+    other."""
     monkeypatch.setattr(source_cluster, "Network", ScriptedNetwork)
 
     def make(*clusters, **options):
