@@ -30,7 +30,11 @@ def bars(medians: Mapping[str, float], rounds: Rounds) -> str:
 
 
 def curves(points: Mapping[str, Mapping[int, float]]) -> str:
-    """Returns a line for each server. The horizontal axis is logarithmic, the vertical axis begins at 0."""
+    """Returns an SVG plot with one line for each server; `points` has the values by server and by position on the x
+    axis.
+
+    The x axis is logarithmic; the y axis begins at 0.
+    """
     places = sorted({place for curve in points.values() for place in curve})
     most = max((value for curve in points.values() for value in curve.values()), default=0) or 1
     span = math.log(places[-1] / places[0]) or 1

@@ -250,7 +250,12 @@ class TwinBrokers:
 
     @staticmethod
     def _without_session_id(twin: BrokerTwin, number: int, key: ApiKey, version: int, request, answer: bytes) -> bytes:
-        """Returns the answer with the connection's number instead of its session id, which is stored if it is new."""
+        """Returns a Fetch response in which the connection's number replaces the session id, which differs between the
+        brokers.
+
+        Stores the id of a new session; asserts that later responses have the same id. Other responses are returned
+        unchanged.
+        """
         if key is not ApiKey.FETCH or version < FetchResponse.FIRST_VERSION_WITH_SESSION_ID:
             return answer
         at = SESSION_ID_AT + (version >= FetchResponse.FLEXIBLE_VERSION)

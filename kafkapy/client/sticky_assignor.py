@@ -191,7 +191,8 @@ class _EqualShares:
         self.revoked.update(dict.fromkeys(had[kept:], member_id))
 
     def _assign_within_racks(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Assigns each partition to a member in a rack of its replicas that may get another partition.
+        """Assigns partitions to members in the same rack as one of their replicas, as long as these members may get
+        more.
 
         Returns the partitions for which there is no such member.
         """

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 
 class Summary:
-    """The most frequent terms with their counts, and the bound on the error of the counts. Not thread-safe."""
+    """`capacity` is the largest number of terms that are counted at the same time."""
 
     def __init__(self, capacity: int) -> None:
         """Takes the number of terms that are kept."""

@@ -102,7 +102,10 @@ def parse_file(content: bytes) -> Iterator[VendorQuote]:
 
 
 def parse_line(value: bytes | None) -> Iterator[VendorQuote]:
-    """Yields the quote in a record's value: a row without a header."""
+    """Yields the quote of a record whose value is one row of a vendor's file.
+
+    Yields a VendorQuote with a reason if the value cannot be decoded, is blank or is a header.
+    """
     text = None if value is None else decode(value)
     if text is None:
         yield VendorQuote(reason="null value" if value is None else "not UTF-8, UTF-16 or GBK")

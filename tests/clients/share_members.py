@@ -94,7 +94,7 @@ class Driver:
 
 
 class Member:
-    """One share consumer with explicit acknowledgements in a driver."""
+    """A share consumer with explicit acknowledgements, which runs in the process of `driver`."""
 
     def __init__(self, driver: Driver, queue: Queue, *, topics: Iterable[str] | None = None, **settings: str) -> None:
         self._driver = driver

@@ -45,9 +45,9 @@ def _pom(name: str, artifacts: Sequence[str]) -> str:
 
 
 class JavaProgram(ServerProcess):
-    """A Java program with its output in `log()`. It is ready when it has printed a line like `ready`.
+    """A Java program, whose output `log()` returns. It is ready when it has printed a line that matches `ready`.
 
-    `with` ends it by SIGKILL if it still runs, because the results of a program are checked before.
+    At the end of a `with` block the program is killed if it still runs; the test has checked its results by then.
     """
 
     start_timeout_s = WAIT_S

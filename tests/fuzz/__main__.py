@@ -1,9 +1,10 @@
-"""Fuzzes everything before authentication for an amount of CPU time, and prints how many inputs were tried.
+"""Fuzzes everything that a broker reads before authentication, and prints how many inputs were tried.
 
     python -m tests.fuzz --cpu-seconds 3600 --seed 1
 
-Frames, TLS records, SASL tokens, SCRAM messages, JSON Web Tokens, key sets, JAAS texts, DER, PEM and JKS. The command
-fails at the first input that is handled in another way than documented, and if the broker grows.
+The inputs are frames, TLS records, SASL tokens, SCRAM messages, JSON Web Tokens, key sets, JAAS texts, DER, PEM and
+JKS. The program runs until it has used the given CPU time. It fails at the first input that is handled in another way
+than documented, and if the broker's memory grows.
 """
 
 from __future__ import annotations

@@ -50,7 +50,10 @@ class Settings:
 
 
 class Coordinator:
-    """Answers reads with `state`, or with `error`; notes writes, and answers them with `error`."""
+    """A coordinator whose response to a read is `state`, or an error if `error` is set.
+
+    Writes are appended to `writes`, and are answered with `error`.
+    """
 
     def __init__(self) -> None:
         self.state = PersistedState(1, -1)

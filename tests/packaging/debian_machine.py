@@ -1,7 +1,7 @@
 """A Debian in namespaces of its own with systemd as its first process, on which a test installs a package.
 
 Its root directory comes from debootstrap. It has its own processes, mounts, network (loopback only) and branch of the
-unified control groups; ports and users of this machine are not affected. It needs root.
+unified control groups; the ports and users of the host are not affected. The test must run as root.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NAMESPACES = ("--cgroup", "--mount", "--pid", "--ipc", "--uts", "--net")
 
 
 def unified_hierarchy() -> Path | None:
-    """Returns the path of this machine's unified control groups; None if they cannot be written to."""
+    """Returns the path of the host's unified control groups; None if they cannot be written to."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, point, kind, options, *_ = line.split()
         if kind == "cgroup2" and "rw" in options.split(",") and os.access(point, os.W_OK):
@@ -63,7 +63,10 @@ def make_debian(root: Path) -> None:
 
 
 class DebianMachine:
-    """A machine: its first process and its branch of control groups. `run` works between `start` and `stop`."""
+    """A Debian that runs in namespaces of its own, and its branch of the control groups.
+
+    `run` works between `start` and `stop`.
+    """
 
     def __init__(self, root: Path) -> None:
         hierarchy = unified_hierarchy()
@@ -109,7 +112,10 @@ class DebianMachine:
         return int(children[0])
 
     def command(self, *words: str, network_only: bool = False) -> list[str]:
-        """Returns the command line that runs a program there; `network_only` runs a program of this machine there."""
+        """Returns the command line that runs a program inside the machine.
+
+        With `network_only` the program and its files are those of the host, in the machine's network.
+        """
         enter = ["nsenter", f"--target={self.first_pid}", "--net"]
         if network_only:
             return [*enter, *words]
@@ -118,7 +124,7 @@ class DebianMachine:
     def run(
         self, *words: str, check: bool = True, network_only: bool = False, input: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a program there; raises AssertionError with its output if it fails."""
+        """Runs a program inside the machine; raises AssertionError with its output if it fails."""
         try:
             command = self.command(*words, network_only=network_only)
         except (AssertionError, FileNotFoundError):

@@ -130,7 +130,7 @@ def test_java_with_a_keytab_produces_and_consumes(
 
 
 def our_client(server: KerberosServer, options: str = "") -> dict[str, str]:
-    """Returns the settings of our client, which are those of Java's."""
+    """Returns the configuration of our client for Kerberos, with the keys and options of Java's clients."""
     return {
         "bootstrap.servers": f"localhost:{server.port}",
         "security.protocol": "SASL_PLAINTEXT",

@@ -74,7 +74,7 @@ class Schedule:
     # -- steps
 
     def run(self) -> None:
-        """Takes all steps, heals the cluster and checks that it lives."""
+        """Takes all steps, ends all faults, and checks that the cluster then elects a leader and commits records."""
         world, random = self.world, self.random
         for node in world.nodes.values():
             if random.random() < 0.8:

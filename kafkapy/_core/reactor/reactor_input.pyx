@@ -52,8 +52,8 @@ cdef bint intake_is_blocked(ReactorState *state) noexcept nogil:
 cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Returns whether the connection's next frame may be handled now.
 
-    The connection must be open and not muted, and have no frame in process; the reactor must not be stopping. Of a
-    client, unsent bytes and deferred answers must be below their limits.
+    The connection must be open and not muted, and have no frame in process; the reactor must not be stopping. The
+    unsent bytes and deferred answers of a client's connection must also be below their limits.
     """
     if connection.is_outgoing:
         return not (connection.closed or connection.closing or connection.in_process or connection.is_connecting

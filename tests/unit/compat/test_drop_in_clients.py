@@ -1,4 +1,5 @@
-"""Tests of the share of names that the packages below kafkapy.compat cover, by reflection."""
+"""Tests of the program that counts, by reflection, how many names of other clients the packages of kafkapy.compat have.
+"""
 
 from __future__ import annotations
 

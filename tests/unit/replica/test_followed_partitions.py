@@ -14,7 +14,7 @@ NAME = TopicPartition("t", 0)
 
 
 class NotedFetchers:
-    """Notes the partitions that it is told to follow, and those that may no longer be followed."""
+    """A fetcher manager that stores the partitions that it has to follow, and those that may no longer be followed."""
 
     def __init__(self, may_follow):
         self.may_follow = may_follow

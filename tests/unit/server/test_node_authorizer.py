@@ -42,7 +42,7 @@ class OnlyAdministrators:
 
 
 class Silent:
-    """A class that lacks `authorize_by_type`."""
+    """An authorizer that lacks the method `authorize_by_type`."""
 
     generation = 0
 

@@ -1,4 +1,4 @@
-"""Avro data of a hostile producer: a few bytes end neither the process nor its memory."""
+"""Avro data of a hostile producer: a few bytes must neither crash the process nor make it allocate much memory."""
 
 from __future__ import annotations
 
