@@ -55,7 +55,7 @@ class Quorum:
         return response.error, response.leader_id, response.epoch - self.epoch, granted, diverging
 
     def vote(self, epoch: int = 0, **fields: Any) -> raft.VoteRequest:
-        """A request of voter 9 for the vote of this node in an epoch, counted from the current one."""
+        """Returns a request of voter 9 for the vote of this node in an epoch, counted from the current one."""
         request = raft.VoteRequest(
             self.cluster.cluster_id, self.own, ReplicaKey(9, OTHER), self.epoch + epoch, self.epoch, 1 << 40, False
         )
@@ -132,7 +132,7 @@ REQUESTS: dict[str, Callable[[Quorum], raft.Request]] = {
 
 @pytest.fixture(scope="module")
 def quorums(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Quorum]]:
-    """A quorum of kafkapy and a quorum of Apache Kafka."""
+    """Yields a quorum of kafkapy and a quorum of Apache Kafka."""
     directory: Path = tmp_path_factory.mktemp("quorums")
     clusters = [
         Cluster(directory / flavour.name, [Spec(flavour, CONTROLLER)], voters=Voters.STANDALONE)

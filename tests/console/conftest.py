@@ -76,7 +76,7 @@ def visitor(console):
 
 @pytest.fixture(scope="module")
 def changing(broker, tmp_path_factory):
-    """A console with --allow-changes and a second cluster, which is the first one under another name."""
+    """Yields a console with --allow-changes and a second cluster, which is the first one under another name."""
     directory = tmp_path_factory.mktemp("changing")
     arguments = ("--bootstrap-server", broker.bootstrap, "--name", "test", "--allow-changes")
     with ConsoleProcess(directory, *arguments, "--cluster", f"second={broker.bootstrap}") as running:
@@ -127,7 +127,8 @@ def place(console) -> str:
 
 @pytest.fixture
 def editing_page(browser, changing) -> Iterator[Page]:
-    """A page of the console that changes; the page on which the test ends is checked by axe, too."""
+    """Yields a browser page of a console with --allow-changes. Whatever the page shows when the test ends is checked by
+    axe."""
     problems: list[str] = []
     page = opened(browser, changing, problems)
     yield page

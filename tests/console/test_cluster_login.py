@@ -22,7 +22,7 @@ def issuer(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sasl_port(issuer, tmp_path_factory):
-    """The port of a broker with SASL, on which alice sees all topics and bob sees none."""
+    """Yields the port of a broker with SASL, on which alice sees all topics and bob sees none."""
     port, sasl_port = free_ports(2)
     prefix = "listener.name.sasl."
     properties = {

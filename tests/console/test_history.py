@@ -107,7 +107,7 @@ def test_the_history_survives_the_console(broker):
 
 @pytest.fixture(scope="module")
 def remembering(broker, tmp_path_factory):
-    """A console whose history topic has two points of an earlier console."""
+    """Yields a console whose history topic has two points of an earlier console."""
     view = ClusterView("test", {"bootstrap.servers": broker.bootstrap})
     for ago_s, lag in ((900, 50.0), (600, 70.0)):
         HistoryTopic(view, TOPIC).write(time.time() - ago_s, {"lag": lag, group_series("billing"): lag})

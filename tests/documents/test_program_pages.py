@@ -21,7 +21,7 @@ HANDLER = "def charge(delivery):\n    return None\n"
 
 @pytest.fixture
 def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
-    """A newcomer with an activated environment and a running broker."""
+    """Yields a newcomer with an activated environment and a running broker."""
     with Newcomer(tmp_path) as made:
         made.activates(". .venv/bin/activate")
         made.leaves_running("kafkapy broker start", until="ready", timeout_s=START_TIMEOUT_S)

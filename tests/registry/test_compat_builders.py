@@ -26,7 +26,10 @@ def library(request):
 
 @pytest.fixture(params=list(LANGUAGES))
 def language(request, library):
-    """The module, the beginning of its classes' names, the schema or class of messages, and a value."""
+    """Returns the names that differ between the schema languages, with a schema and a value.
+
+    The elements are the module, the prefix of its classes' names, the schema or message class, and the value.
+    """
     return importlib.import_module(f"{library}.schema_registry.{request.param}"), *LANGUAGES[request.param]
 
 

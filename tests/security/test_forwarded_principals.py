@@ -41,7 +41,7 @@ TOPIC_RESOURCE = 2
     ids=["kafkapy", "controller of 4.3", "broker of 4.3"],
 )
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterNode]:
-    """The broker of a cluster with another node as its controller."""
+    """Yields the broker of a cluster with another node as its controller."""
     of_controller, of_broker = request.param
     with Cluster(
         tmp_path_factory.mktemp("cluster"),

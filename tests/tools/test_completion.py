@@ -42,7 +42,7 @@ LINES = (
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty home directory in which completion was installed for every shell."""
+    """Returns an empty home directory in which completion was installed for every shell."""
     home = tmp_path_factory.mktemp("home")
     for shell in completion.SHELLS:
         assert install(home, shell).code == 0

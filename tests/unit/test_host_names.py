@@ -1,4 +1,4 @@
-"""Texts that cannot be host names: an OSError for all who resolve them."""
+"""Texts that cannot be host names: resolving them raises OSError, whichever part of kafkapy does it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ WATCHDOG = "200000"  # microseconds
 
 @pytest.fixture
 def manager() -> Iterator[socket.socket]:
-    """A notification socket in the abstract name space, where names have no length limit."""
+    """Yields a notification socket in the abstract name space, where names have no length limit."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind("")
         receiver.settimeout(TIMEOUT_S)

@@ -46,7 +46,7 @@ def broker(tmp_path_factory):
 
 @pytest.fixture
 def client(broker):
-    """A client; the nodes of the groups g1 and g2 are as in NODES, and there are no others."""
+    """Yields a client of the tree, whose only group nodes are those in NODES."""
     with ZooKeeperClient(broker.zookeeper) as client:
         for group in client.children("/consumers")[0]:
             client.delete_all(f"/consumers/{group}")

@@ -47,14 +47,14 @@ def server_jaas_file(directory):
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
-    """A broker that requires SASL."""
+    """Yields a broker that requires SASL."""
     with sasl_broker(tmp_path_factory.mktemp("required")) as broker, connected(broker, "alice"):
         yield broker
 
 
 @pytest.fixture(scope="module")
 def open_broker(tmp_path_factory):
-    """A broker that offers SASL, with the users of a JAAS file."""
+    """Yields a broker that offers SASL, with the users of a JAAS file."""
     directory = tmp_path_factory.mktemp("offered")
     with ListeningBroker(
         directory,
@@ -257,7 +257,7 @@ def transcript(server, tokens):
 
 @pytest.fixture(scope="module", params=[False, True], ids=["offered", "required"])
 def pair(request, broker, open_broker, tmp_path_factory):
-    """Our broker and Apache ZooKeeper, which both offer or both require SASL."""
+    """Yields our broker and Apache ZooKeeper, which both offer or both require SASL."""
     directory = tmp_path_factory.mktemp("real")
     options = {
         "java.security.auth.login.config": str(server_jaas_file(directory)),

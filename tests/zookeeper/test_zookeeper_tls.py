@@ -29,7 +29,8 @@ TIMEOUT_S = 60
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with the stores: ca.pem, and alice.pem with a key and certificate, which also exist apart."""
+    """Returns a folder with the stores: ca.pem, alice.pem with key and certificate, and a file for each of these two.
+    """
     folder = tmp_path_factory.mktemp("stores")
     (folder / "ca.pem").write_bytes(authority().certificate)
     write_pem(folder, client_certificate(), "alice")
@@ -67,7 +68,7 @@ def broker(tmp_path_factory, folder):
 
 @contextmanager
 def connected(broker, folder, user=None, **options):
-    """A client of kazoo, with the certificate of `user` if it is set."""
+    """Yields a connected client of kazoo, with the certificate of `user` if it is set."""
     if user is not None:
         options |= {"certfile": str(folder / f"{user}.crt"), "keyfile": str(folder / f"{user}.key")}
     client = KazooClient(broker.zookeeper, use_ssl=True, ca=str(folder / "ca.pem"), check_hostname=True, **options)
@@ -133,7 +134,7 @@ def test_a_listener_may_require_certificates(tmp_path, folder):
 
 @contextmanager
 def tls_socket(broker, folder):
-    """A socket that has no certificate, after its part of the handshake."""
+    """Yields a TLS socket without a client certificate, after the client's part of the handshake."""
     context = ssl.create_default_context(cafile=folder / "ca.pem")
     with (
         socket.create_connection(address(broker), TIMEOUT_S) as plain,

@@ -248,7 +248,10 @@ def test_a_call_that_an_interrupt_preceded_takes_no_step(brokers):
 
 @pytest.fixture
 def interruptible():
-    """A process that was started in the background of a script ignores SIGINT; within the test it does not."""
+    """Makes SIGINT raise KeyboardInterrupt within the test, even if this process was started with SIGINT ignored.
+
+    A shell starts the background processes of a script in this way.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

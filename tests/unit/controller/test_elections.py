@@ -88,7 +88,7 @@ def test_a_preferred_election_gives_a_partition_without_leader_another_one():
 
 
 def imbalanced(partitions):
-    """Returns partitions that all lead on their second replica, although the preferred ones are in sync."""
+    """Returns partitions whose leader is the second replica, although the preferred one is in sync."""
     before = with_topic(with_brokers(bootstrapped(), 1, 2), "t", partitions, 2)
     topic = before.topics.by_name["t"]
     for number, partition in topic.partitions.items():

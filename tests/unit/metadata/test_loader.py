@@ -1,4 +1,4 @@
-"""Metadata transactions: no record counts before the end."""
+"""Metadata transactions: their records take effect only at the end of the transaction."""
 
 import pytest
 

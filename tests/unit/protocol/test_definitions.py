@@ -12,7 +12,8 @@ MESSAGES = all_messages(read_definitions(DEFINITIONS))
 
 
 def normal_default(value: Any) -> str | None:
-    """The facts write defaults as JSON or as text; JSON's null means that there is no default."""
+    """Returns a default of the facts, which write it as JSON or as text, as text; None for null, which means no
+    default."""
     if value is None:
         return None
     if isinstance(value, bool):

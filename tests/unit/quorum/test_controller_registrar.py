@@ -1,4 +1,4 @@
-"""The registration of a controller with the active one: when it is sent, repeated, and sent no more."""
+"""The registration of a controller with the active one: when it is sent, when it is repeated, and when that ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Moving a partition between log directories: codes, what is served meanwhile, what is given up, what a start does."""
+"""Moving a partition between log directories: error codes, requests during a move, and moves that fail or are
+cancelled.
+
+A broker that starts continues a move.
+"""
 
 import pytest
 

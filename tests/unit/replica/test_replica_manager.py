@@ -384,8 +384,10 @@ def test_a_failed_directory_takes_its_partitions_offline(tmp_path):
 
 @pytest.fixture
 def two_disks(tmp_path):
-    """Two partitions in different log directories. The high watermark of partition 0 is below its two records, because
-    its follower has not fetched."""
+    """Returns a replica manager with two partitions in different log directories.
+
+    The high watermark of partition 0 is below its two records, because its follower has not fetched.
+    """
     made = ReplicaHarness(tmp_path, brokers=(NODE_ID, FOLLOWER_ID), directories=2)
     made.put_topic("t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID)), partition_image()])
     made.append(b"a")

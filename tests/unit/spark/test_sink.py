@@ -20,7 +20,7 @@ PREPARED = PreparedTransaction("id-3", 7, 1)
 
 
 class Delivery:
-    """The outcome of a table: it fails with `error` as soon as it is done."""
+    """The delivery of the rows of one table: pending until `is_done`, and then failed if `error` is set."""
 
     def __init__(self, error=None, is_done=True):
         self.error = error

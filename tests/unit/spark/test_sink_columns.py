@@ -17,7 +17,7 @@ SERVER = {"kafka.bootstrap.servers": "h:1"}
 
 
 def columns(types, option=None):
-    """The columns of a schema, by the types of its columns, with or without the option `topic`."""
+    """Returns the SinkColumns of a schema with columns of these types, with or without the option `topic`."""
     fields = [StructField(name, kind if isinstance(kind, ArrayType) else kind()) for name, kind in types.items()]
     return sink_columns(StructType(fields), write_options({**SERVER, **({"topic": option} if option else {})}))
 

@@ -34,7 +34,7 @@ class Writer:
         return call
 
     def given(self, name):
-        """The arguments of the only call of a method; None if there is none."""
+        """Returns the arguments of the only call of a method; None if there is none."""
         found = [call[1:] for call in self.calls if call[0] == name]
         assert len(found) <= 1
         return found[0] if found else None

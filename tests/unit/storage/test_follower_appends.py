@@ -99,7 +99,8 @@ def test_a_fetch_larger_than_a_segment_is_divided(harness):
 
 
 def runs_of(sizes, segment_bytes):
-    """Returns the number of batches in each run of batches of these sizes."""
+    """Divides batches of these sizes into runs, each of which fits into one segment, and returns the batches in each
+    run."""
     batches = [SimpleNamespace(size=size, base_offset=index, last_offset=index) for index, size in enumerate(sizes)]
     return [run.next_offset - run.base_offset for run in split_runs(b"", batches, segment_bytes)]
 

@@ -24,7 +24,7 @@ def names(harness, number):
 
 
 def two_logs(harness, current_records, future_records):
-    """A manager with a current log in the first directory and its future log in the second."""
+    """Returns a manager with a current log in the first directory and its future log in the second."""
     manager = harness.start()
     current = harness.create(manager, directory_id=harness.directory_ids[0])
     if current_records:

@@ -21,7 +21,8 @@ SETTINGS = {"log.segment.bytes": "1048576", "log.index.interval.bytes": "1024"}
 
 @pytest.fixture(scope="module")
 def directory(kafka_43, tmp_path_factory):
-    """The log directory of a stopped broker that served an idempotent producer per codec and a transactional one."""
+    """Returns the log directory of a stopped broker that served an idempotent producer per codec and a transactional
+    one."""
     with ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka"), properties=SETTINGS) as kafka:
         for codec in CODECS:
             produce(kafka, codec, RECORDS, f"compression.type={codec}")

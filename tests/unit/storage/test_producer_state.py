@@ -92,7 +92,7 @@ def test_snapshot_round_trip(producers, tmp_path):
 
 
 class MirroredState(ProducerStateManager):
-    """Keeps the first offset of the earliest open transaction that the gate was given."""
+    """Stores the first offset of the earliest open transaction, as it was passed to the gate."""
 
     def set_transactions(self, first_ongoing, ended):
         self.first_ongoing = first_ongoing

@@ -25,7 +25,7 @@ time.sleep(600)
 
 
 def await_end(pid: int) -> None:
-    """Waits until a process does not exist any more, or only as a zombie without a parent that waits."""
+    """Waits until a process has ended; a zombie, whose parent has not waited for it yet, counts as ended."""
     deadline = time.monotonic() + 30
     while (stat := Path(f"/proc/{pid}/stat")).exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
         assert time.monotonic() < deadline

@@ -22,8 +22,10 @@ WANTED = {KEYS[0]: (3, 2), KEYS[1]: (3, 1), KEYS[2]: (1, 2)}
 
 
 class SimulatedAdmin:
-    """The operations that an execution uses. A move ends after it was listed `lasts` times; changes of the order end at
-    once."""
+    """The operations of an admin client that an execution uses.
+
+    A move ends when it was listed `lasts` times; a change that only reorders the replicas ends at once.
+    """
 
     def __init__(self, lasts: int = 1) -> None:
         self.replicas = dict(CURRENT)

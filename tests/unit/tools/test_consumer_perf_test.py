@@ -24,7 +24,7 @@ def parsed(words: str) -> Arguments:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that advances by 100 ms with each reading."""
+    """Replaces the tool's clock by one that advances by 100 ms with each reading."""
     readings = itertools.count(1_700_000_000_000, 100)
     monkeypatch.setattr(consumer_perf_test, "wall_ms", lambda: next(readings))
 

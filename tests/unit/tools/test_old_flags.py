@@ -1,4 +1,4 @@
-"""The flags of older releases: what stands for them today, and the lines that say so."""
+"""The flags of older releases: the flags that replace them today, and the warnings about them."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class ScriptedTls:
 
 @pytest.fixture
 def encrypted(reactor):
-    """A listener with TLS to which one client has connected."""
+    """Yields a listener with TLS to which one client has connected."""
     listening = Listener("127.0.0.1:0", reactor, SETTINGS, ScriptedTls())
     listening.serve(ZooKeeperHarness().server)
     with socket.create_connection(("127.0.0.1", listening.port)):

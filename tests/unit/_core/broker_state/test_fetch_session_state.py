@@ -1,4 +1,4 @@
-"""Fetch sessions as Python and the gate share them: they are found by key and kept in order."""
+"""Fetch sessions that Python and the gate share: the search for a partition by its key, and the order of partitions."""
 
 from __future__ import annotations
 

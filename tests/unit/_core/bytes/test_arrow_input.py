@@ -177,7 +177,8 @@ FIXED = {"value": pa.array([b"abc", b"def"], pa.binary(3)), "key": pa.array(["a"
 
 
 def setting(path, **fields):
-    """Returns a change that sets fields of the array at this path of children."""
+    """Returns a function that damages an array: it sets `fields` of the child to which `path`, a list of child indexes,
+    leads."""
 
     def change(schema, array):
         for name, value in fields.items():

@@ -63,7 +63,7 @@ def test_what_cannot_be_searched_is_refused():
 
 
 def fetched_of(values, sizes, **bounds):
-    """Returns the values as fetched batches, which have the numbers of records of `sizes` in turn."""
+    """Returns the values as fetched records, in batches of the given sizes."""
     data, at = b"", 0
     for size in sizes:
         builder = RecordBatchBuilder(at)
@@ -76,7 +76,10 @@ def fetched_of(values, sizes, **bounds):
 
 
 def found_offsets(fetched, needle, limit):
-    """Returns the offsets of the rows that fills with a needle add, and the sum of `scanned`."""
+    """Fills batches of at most `limit` rows with the records that contain `needle`, until all records were scanned.
+
+    Returns the offsets of all rows, and the number of scanned records.
+    """
     offsets, scanned = [], 0
     while True:
         batch = ArrowBatch(("value", "offset"), max_rows=limit, needle=needle)

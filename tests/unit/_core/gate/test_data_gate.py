@@ -225,7 +225,7 @@ def test_the_gate_loses_partitions_with_their_topic(twin):
 
 @pytest.fixture
 def two_directories(tmp_path):
-    """A broker whose metadata are in directory "a", so that the broker survives the failure of directory "b"."""
+    """Yields a broker whose metadata are in directory "a", so that the broker survives the failure of directory "b"."""
     properties = {"log.dirs": f"{tmp_path}/a,{tmp_path}/b", "metadata.log.dir": f"{tmp_path}/a"}
     twin = BrokerTwin(tmp_path, gated=True, properties=properties)
     yield twin

@@ -1,4 +1,4 @@
-"""The counts of an audit and their comparison; lifetimes."""
+"""The counts of an audit and their comparison, and records whose time to live has passed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.client.reliable.simulated_record import SimulatedRecord
 
 
 class Channel:
-    """A side channel that takes what is put in, or nothing."""
+    """A side channel that stores the counts that are written to it."""
 
     def __init__(self):
         self.counts = []

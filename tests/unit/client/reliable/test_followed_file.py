@@ -21,7 +21,7 @@ class Reader:
         self.file.seek(position)
 
     def lines(self) -> list[str]:
-        """Returns the lines until there is none."""
+        """Returns the lines that can be read now."""
         found = []
         empty = 0
         while empty < 4:  # a change of the file takes a call without lines

@@ -1,4 +1,4 @@
-"""The offsets that a redrive has moved, as metadata of a committed offset."""
+"""The offsets up to which a redrive has moved dead letters back, which are metadata of a committed offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topics of a retry chain and the way of a failed record."""
+"""The topics of a retry chain, and the topic to which a failed record goes next."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_an_invalid_header_is_refused(text):
 
 
 class Channel:
-    """A side channel that keeps what is put in."""
+    """A side channel that stores the records that are written to it."""
 
     def __init__(self):
         self.records = []

@@ -35,7 +35,7 @@ from tests.harness.raft_harness import (
 
 
 def follower(*epochs, node_id=1, **settings):
-    """A follower of node 2 in epoch 5, with records of the given epochs, whose first Fetch is in flight."""
+    """Returns a follower of node 2 in epoch 5, with records of the given epochs, whose first Fetch is in flight."""
     log = log_of(*epochs or ((3, 10),), voters=voters_of(1, 2, 3))
     node = RaftHarness(log, ElectionState(5, 2), node_id=node_id, **settings)
     node.start()

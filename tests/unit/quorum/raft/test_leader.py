@@ -35,7 +35,7 @@ from tests.harness.raft_harness import (
 
 
 def leader(*epochs, voters=(1, 2, 3), **settings):
-    """A leader of the epoch after the last one, of a log with records of the given epochs."""
+    """Returns a leader of the epoch after the last one, of a log with records of the given epochs."""
     return RaftHarness(log_of(*epochs or ((3, 10),), voters=voters_of(*voters)), **settings).become_leader()
 
 

@@ -11,7 +11,7 @@ ONE, TWO, THREE = voters_of(1), voters_of(1, 2), voters_of(1, 2, 3)
 
 
 def history():
-    """A log with voter sets at the offsets -1, 3 and 7."""
+    """Returns a log with voter sets at the offsets -1, 3 and 7."""
     log = log_of((2, 5), (4, 5), voters=ONE)
     log.append((), (VoterChange(3, TWO), VoterChange(7, THREE)))
     return log

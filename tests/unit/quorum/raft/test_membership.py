@@ -33,7 +33,7 @@ DONE = ChangeVoterResponse(Error.NONE)
 
 
 def leader():
-    """An established leader of three voters; node 4 has caught up."""
+    """Returns an established leader of three voters; node 4 has caught up."""
     node = RaftHarness(log_of((3, 10), voters=voters_of(1, 2, 3))).establish()
     node.fetch(4, node.machine.log.end_offset, 4)
     return node
@@ -315,7 +315,7 @@ def test_a_follower_does_not_upgrade():
 
 
 def fetching(log, **settings):
-    """A follower of node 2 in epoch 5 after the fetch timeout, which has just received a response."""
+    """Returns a follower of node 2 in epoch 5 after the fetch timeout, which has just received a response."""
     node = RaftHarness(log, ElectionState(5, 2), **settings)
     node.start()
     node.wait(1500)

@@ -1,4 +1,4 @@
-"""The decisions of a fetcher, with a log that notes what is done to it."""
+"""The decisions of a fetcher, with a log that records the calls of its methods."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPIC_ID = b"t" * 16
 
 
 class NotedLog:
-    """A log of `end` offsets whose epochs are given as (epoch, start offset); notes every change."""
+    """A log that ends at `end`, has the leader epochs (epoch, start offset), and records every change in `done`."""
 
     def __init__(self, end=0, epochs=((0, 0),), high_watermark=0):
         self.log_start_offset = 0

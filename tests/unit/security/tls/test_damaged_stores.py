@@ -59,7 +59,7 @@ def read_pem(content):
 
 
 def without_check(content):
-    """Reads a store without a password of the store, so that damage is found by the parser and not by the digest."""
+    """Reads a key store without checking its digest, so that the parser has to find the damage."""
     store = read_store(content, None, PASSWORD)
     for entry in store.entries:
         for certificate in entry.chain:
