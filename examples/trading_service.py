@@ -2,7 +2,8 @@
 
 `POST /trade_entrust` with an order as JSON writes the order without a key to the topic; the answer says whether it was
 written. Each listener is a consumer on a thread of its own, and each order is processed by exactly one of them. The
-program sends the orders of the documents to itself, one to each partition in turn, and ends when all are processed.
+program sends the orders of a published example to itself, one to each partition in turn, and ends when all are
+processed.
 """
 
 from __future__ import annotations

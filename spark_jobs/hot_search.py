@@ -131,7 +131,7 @@ def parser() -> JobParser:
     )
     options.add_argument("--field", default="term", metavar="NAME", help="of JSON and msgpack values; default term")
     add_stream(options, TOPIC)
-    options.set_defaults(language="zh")  # the documents' output
+    options.set_defaults(language="zh")  # the output of the published example, which is in Chinese
     return options
 
 

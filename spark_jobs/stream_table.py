@@ -98,7 +98,7 @@ def greatest(rows: DataFrame, window: str | None = None) -> DataFrame:
     value = F.max("number").alias("value")
     if window is None:
         return good.groupBy(F.col("name").alias("key")).agg(value)
-    # There is no watermark, because the documents' example never closes a window.
+    # There is no watermark, because the published example of a KTable never closes a window.
     windows: Column = F.window("timestamp", window)
     found = good.groupBy(windows, F.col("name").alias("key")).agg(value)
     return found.select("key", "value", F.col("window.start").alias("window_start"))

@@ -14,9 +14,10 @@ ROOT = Path(__file__).parents[1]
 
 
 class BrokerProcess(ServerProcess):
-    """A broker with its file, its data (`data`) and its log under `directory`, or on an existing `config` file.
+    """A broker in a process of its own, with its configuration file, its data (`data`) and its log under `directory`.
 
-    `properties` override those of the file; `arguments` follow those of the command.
+    `config` is an existing configuration file to use instead. `properties` override those of the file; `arguments`
+    follow those of the command.
     """
 
     ready_line = re.compile(r"^kafkapy\b.*\bready\b", re.MULTILINE)

@@ -1,7 +1,7 @@
-"""A proxy between a client and a broker that does what bad networks do, by a seed.
+"""A proxy between a client and a broker that causes the faults of a bad network, at random moments that a seed decides.
 
-Every piece of bytes that passes, in either direction, may be late; the connection may break before it, or in the middle
-of it (mid-frame); or it falls silent: nothing passes any more, although both connections stay open.
+Each piece of data that passes, in either direction, may be delayed. The connection may break before it or in the middle
+of it. Or the proxy stops passing data, although both connections stay open.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ CALM = Chances()
 
 
 class ChaosProxy:
-    """Listens on `port` of loopback and passes on to `target_port`, on a thread of its own. `chances` may be changed
-    at any moment, by any thread; `faults` counts what was done."""
+    """Listens on `port` of loopback and passes data on to `target_port`, on a thread of its own.
+
+    Any thread may change `chances` at any moment; `faults` counts the faults of each kind.
+    """
 
     def __init__(self, port: int, target_port: int, seed: int) -> None:
         self.port = port

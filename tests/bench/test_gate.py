@@ -1,4 +1,4 @@
-"""The gate on micro benchmarks: the best turn counts, benchmarks of one side only do not, and the margin is wide."""
+"""The gate on micro benchmarks: it compares the best turns, ignores what only one side has, and has a wide margin."""
 
 import json
 

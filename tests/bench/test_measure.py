@@ -9,7 +9,7 @@ from bench.run import Run
 
 
 class Turns:
-    """Turns with the foreign CPU that the test defines."""
+    """A workload; during its n-th turn, other processes use the n-th of the given numbers of cores."""
 
     def __init__(self, *foreign):
         self.foreign = list(foreign)

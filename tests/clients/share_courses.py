@@ -30,7 +30,7 @@ def follows_its_subscription(bootstrap: str, driver: Driver) -> None:
 
 
 def gets_what_its_acknowledgements_leave(bootstrap: str, driver: Driver) -> None:
-    """Accepts, releases and rejects a record each."""
+    """Accepts one record, releases another and rejects a third: only the released one is delivered again."""
     queue = Queue(bootstrap)
     queue.send("accepted", "released", "rejected")
     member = Member(driver, queue)

@@ -78,12 +78,13 @@ class Driver:
         self.kill()
 
     def kill(self) -> None:
-        """Ends the process by SIGKILL: its members say no farewell."""
+        """Ends the process by SIGKILL, so that its members do not leave the group."""
         self._process.kill()
         self._process.communicate()
 
     def ask(self, *words: object) -> Any:
-        """Sends a command and returns its answer. AssertionError with the process's output if it has ended."""
+        """Sends a command and returns its answer. Raises AssertionError, with the process's output, if the process has
+        ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("\t".join(map(str, words)) + "\n")

@@ -93,7 +93,10 @@ def test_iterating_and_waking(bootstrap: str, filled: str) -> None:
 
 
 def repeat(call: Callable[[], object]) -> None:
-    """Calls some times: the networking thread may have a result before a call waits, and then the next call waits."""
+    """Calls `call` ten times, so that at least one call has to wait.
+
+    A call does not wait if the networking thread already has its result.
+    """
     for _ in range(10):
         call()
 

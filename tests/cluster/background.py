@@ -37,4 +37,4 @@ class BackgroundClient(ABC):
 
     @abstractmethod
     def _work(self) -> None:
-        """Runs until `_stopped` is set, then waits for what is outstanding."""
+        """Runs until `_stopped` is set, then waits for the responses that have not arrived."""

@@ -4,8 +4,9 @@
 
 Each round has topics of its own, into which librdkafka, Java and our producers and a transactional producer write; a
 chain copies them in transactions, by each client in turn; consumers of librdkafka and of ours read. After its faults
-all nodes run again, and what was acknowledged must be there, once, in order, and where it was read. In every second
-series of rounds, clients and nodes reach each other through proxies, which can cut their connections.
+all nodes run again. Then each acknowledged record must be in the log once and in order, and each record that a consumer
+has read must be at the offset at which it was read. In every second series of rounds, clients and nodes reach each
+other through proxies, which can cut their connections.
 
 The seed and the number of a round decide its faults. `progress` in the directory has the next round, so that a further
 run continues there; `--first-round` begins elsewhere. The directory of a series with a failure is kept, with the logs
@@ -99,7 +100,7 @@ class Round:
         ]
 
     def run(self) -> None:
-        """Runs the round. AssertionError with what went wrong."""
+        """Runs the round. Raises AssertionError, which says what went wrong."""
         for topic in (self.source, self.target):
             self._cluster.create_topic(topic, PARTITIONS, min_insync_replicas="2")
         self.chain.start()
@@ -145,7 +146,8 @@ class Round:
                 self._cluster.wait_for_isr(topic, partition)
 
     def _await_progress(self, event: str) -> None:
-        """Waits until all producers, the chain and the readers have made progress from now on, and reports the last."""
+        """Waits until all producers, the chain and the readers have made progress after this call; logs which was the
+        last."""
         history, chain = self.history, self.chain
         sent, transactions, copied = len(history.sent), len(history.transactions), chain.committed
         reads, our_reads = len(history.reads), len(self.uncommitted_reads)
@@ -230,8 +232,8 @@ def run_series(
 ) -> None:
     """Runs rounds on one new cluster, which every second series reaches through proxies.
 
-    Calls `on_passed` with the number of each round. AssertionError after the first failure; the history of the failed
-    round is in `history.pickle` then.
+    Calls `on_passed` with the number of each round. Raises AssertionError after the first failure; the history of
+    the failed round is in `history.pickle` then.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with_proxies = rounds.start // ROUNDS_PER_SERIES % 2 == 1

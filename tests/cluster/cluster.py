@@ -54,7 +54,7 @@ class Voters(Enum):
 
 
 class Spec(NamedTuple):
-    """A node to make."""
+    """The description of a node of a cluster."""
 
     flavour: Flavour = Flavour.KAFKAPY
     roles: str = BOTH
@@ -292,7 +292,7 @@ class Cluster:
 
     def wait_for(self, what: str, read: Callable[[], T | None], timeout_s: float = 60.0) -> T:
         """Returns the first result of `read` that is neither None nor False; errors of a cluster that is between two
-        states are tried again. AssertionError with the last one after the timeout."""
+        states are tried again. Raises AssertionError with the last one after the timeout."""
         deadline = time.monotonic() + timeout_s
         last: object = None
         while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""The faults of a round of chaos: what happens to which node, when, and how it is repaired. Drawn by a seed."""
+"""The faults of a round of chaos, which a seed decides: what happens to which node, when, and how it is repaired."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Chaos:
         }
 
     def apply(self, fault: Fault) -> None:
-        """Causes the fault, waits for its duration and repairs it. AssertionError if a node ended by itself."""
+        """Causes the fault, waits for its duration and repairs it. Raises AssertionError if a node ended by itself."""
         for node_id in fault.nodes:
             node = self._cluster[node_id]
             assert node.is_running, f"node {node_id} has ended by itself:\n{node.log()[-4000:]}"
@@ -85,7 +85,7 @@ class Chaos:
         self._cluster.start(fault.nodes)
 
     def _roll(self, fault: Fault) -> None:
-        """Restarts the nodes one after the other, sometimes before the one before is in sync again."""
+        """Restarts the nodes one after the other, without waiting until the restarted node is in sync again."""
         for node_id in fault.nodes:
             self._cluster[node_id].stop()
             self._cluster.start([node_id])
@@ -99,7 +99,10 @@ class Chaos:
             self._cluster[node_id].resume()
 
     def _fill_disk(self, fault: Fault) -> None:
-        """The node ends when its only log directory fails; it is killed if it has not written anything."""
+        """Fills the disk of a node, so that its only log directory fails and the node ends.
+
+        A node that has not written anything is killed.
+        """
         (node_id,) = fault.nodes
         node, disk = self._cluster[node_id], self._disks[node_id]
         disk.fail(DATA, WRITE | CREATE | RESIZE, errno.ENOSPC)

@@ -79,7 +79,7 @@ class History:
         return found
 
     def check(self, log: Sequence[Read], *, has_duplicates: bool = False) -> None:
-        """AssertionError with the first complaints, if there are any."""
+        """Raises AssertionError, which has the first complaints, if there are any."""
         complaints = self.complaints(log, has_duplicates=has_duplicates)
         assert not complaints, f"{len(complaints)} complaints:\n" + "\n".join(complaints[:20])
 

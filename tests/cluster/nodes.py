@@ -106,7 +106,7 @@ class ClusterNode(ServerProcess):
         self.config.write_text("".join(f"{key}={value}\n" for key, value in self._settings(quorum).items()))
 
     def format(self, cluster_id: str, flags: Iterable[str] = ()) -> None:
-        """Formats the directories by this program's own tool. AssertionError if it refuses."""
+        """Formats the directories by this program's own tool. Raises AssertionError if the tool refuses."""
         command = [*self.storage_tool(), "format", "-t", cluster_id, "-c", str(self.config), *flags]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=90, check=False, cwd=self._working_directory()
@@ -114,7 +114,7 @@ class ClusterNode(ServerProcess):
         assert done.returncode == 0, done.stdout + done.stderr
 
     def pause(self) -> None:
-        """Stops the process with SIGSTOP: it keeps its connections and says nothing."""
+        """Stops the process with SIGSTOP: its connections stay open, but it sends nothing."""
         os.kill(self.pid, signal.SIGSTOP)
         self.is_paused = True
 

@@ -61,7 +61,7 @@ class Course:
             self.check()
 
     def check(self) -> None:
-        """Checks that nothing is lost, doubled or out of order, and that there was something to check."""
+        """Checks that no record is lost, duplicated or out of order, and that there were records to check."""
         log = read_log(self.cluster.bootstrap, TOPIC, PARTITIONS)
         self.history.check(log)
         if self.chain is not None:
@@ -120,7 +120,7 @@ def kill_the_leader(course: Course) -> None:
 
 
 def pause_the_controller(course: Course) -> None:
-    """Stops the active controller with SIGSTOP until another one is active, and lets it go on."""
+    """Stops the active controller with SIGSTOP until another one is active, and then continues it."""
     cluster = course.cluster
     controller = cluster.wait_for_quorum_leader()
     cluster[controller].pause()

@@ -1,6 +1,7 @@
-"""The harness on clusters of Apache Kafka alone, which keep every promise: a complaint about ours is then true.
+"""The harness on clusters of Apache Kafka alone, which must pass every check.
 
-The longer courses are in tests/full/test_apache_clusters_full.py.
+This shows that a failed check on a cluster of kafkapy is not caused by the harness. The longer courses are in
+tests/full/test_apache_clusters_full.py.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def reassign(course: ToolCourse) -> None:
 
 
 def elect(course: ToolCourse) -> None:
-    """Broker 3 stops and returns, then broker 2 leaves it behind."""
+    """Runs the tools while broker 3 is stopped, and elects leaders after it has returned and broker 2 was killed."""
     cluster = course.cluster
     cluster[3].stop()
     cluster.wait_for_leader("t", 1, other_than=3)
@@ -171,7 +171,7 @@ def change_features(course: ToolCourse) -> None:
 
 
 def change_voters(course: ToolCourse) -> None:
-    """Requests that are refused."""
+    """Runs the tool with requests to remove a voter that the quorum refuses."""
     words = "remove-controller --controller-id"
     course.run("metadata-quorum", f"@ {words} 9 --controller-directory-id AAAAAAAAAAAAAAAAAAAAAQ")
     course.run("metadata-quorum", f"% {words} 1 --controller-directory-id AAAAAAAAAAAAAAAAAAAAAQ")

@@ -1,4 +1,5 @@
-"""Apache Kafka's controller is the judge: the same decisions on the same images write the same records."""
+"""Our controller's functions make the same records as Apache Kafka's controller, for the images of a cluster of Apache
+Kafka."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ def zookeeper(tmp_path_factory):
 
 
 class Mirrored:
-    """The nodes below a chroot of its own, and what brokers were registered from moment to moment."""
+    """The nodes of a mirror below a chroot of its own, and all sets of registered brokers that they have shown
+    (`history`)."""
 
     def __init__(self, zookeeper: RealZooKeeper, chroot: str) -> None:
         self.connect = f"{zookeeper.zookeeper}/{chroot}"

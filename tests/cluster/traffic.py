@@ -1,4 +1,7 @@
-"""Producers and consumers that run while nodes fail and write down their history; librdkafka's unless named."""
+"""Producers and consumers that run while nodes fail, and that record their history.
+
+They are clients of librdkafka unless the name of the class says otherwise.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +122,7 @@ class TrafficProducer(BackgroundClient):
             self._producer.init_transactions(PATIENCE_S)  # ends what the producer before has left open
 
     def _end_transaction(self, *, is_commit: bool) -> Outcome:
-        """Ends the transaction, repeatedly while the error says that this is right.
+        """Ends the transaction; repeats the call after an error that permits it.
 
         After any other error the application begins again with the same id, which aborts an open transaction.
         """
@@ -385,7 +388,8 @@ def read_log(
 
 
 def _await_stable(bootstrap: str, topic: str, partitions: int) -> None:
-    """Waits until the last stable offset of each partition is its high watermark. AssertionError after two minutes."""
+    """Waits until the last stable offset of each partition is its high watermark; raises AssertionError after two
+    minutes."""
     names = [KafkapyPartition(topic, index) for index in range(partitions)]
     ends: list[dict[KafkapyPartition, int]] = []
     deadline = time.monotonic() + 2 * PATIENCE_S

@@ -430,7 +430,10 @@ def asynchronous_rebalance_listener(kafka: Any, bootstrap: str, name: str) -> No
 
 @program
 def failing_deserializer(kafka: Any, bootstrap: str, name: str) -> None:
-    """The records before one that cannot be deserialized are returned; it stays the next one."""
+    """Checks that a record that cannot be deserialized raises an error, after the records before it were returned.
+
+    The record remains the next one until the program seeks.
+    """
     with kafka.KafkaProducer(bootstrap_servers=bootstrap) as producer:
         for value in (b"1", b"bad", b"3"):
             producer.send(name, value).get(DEADLINE_S)

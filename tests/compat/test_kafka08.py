@@ -1,4 +1,4 @@
-"""The clients of Apache Kafka 0.8, as the documents describe them, and the documents' examples of assignments."""
+"""The clients of Apache Kafka 0.8, as Kafka's documentation described them, with published examples of assignments."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_message_that_cannot_be_sent(broker: Broker, topic: str) -> None:
 
 
 def test_the_streams_of_a_connector_read_each_message_once(broker: Broker, topic: str) -> None:
-    """The documents' example: a thread for each of twelve streams; then the connector is shut down."""
+    """A published example: a thread for each of twelve streams; then the connector is shut down."""
     count = 100
     with Producer({"metadata.broker.list": broker.bootstrap_servers, "request.required.acks": "1"}) as producer:
         producer.send([KeyedMessage(topic, b"%d" % number, key=b"%d" % number) for number in range(count)])

@@ -1,4 +1,4 @@
-"""The metadata log says who has changed something, where the audit topic knows."""
+"""The page of the metadata log shows who has made a change, if the audit topic has this information."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masking rules: masked content is on no page and in no export, and no filter, replay or comparison tells it."""
+"""Masking rules: masked content is on no page and in no export, and no filter, replay or comparison reveals it."""
 
 from __future__ import annotations
 

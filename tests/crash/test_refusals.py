@@ -40,7 +40,8 @@ TOPICS = ("first", "second", "third")
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a copy of the log directory of the broker `stopped`."""
+    """Returns the folder of a broker that has some topics and was stopped cleanly. Tests copy it and do not change it.
+    """
     directory = tmp_path_factory.mktemp("stopped")
     with BrokerProcess(directory) as broker:
         for topic in TOPICS:
@@ -50,7 +51,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(stopped: Path, tmp_path: Path) -> Path:
-    """Returns a copy of the log directory of that broker."""
+    """Returns a copy of the data of the broker in `stopped`."""
     shutil.copytree(stopped / "data", tmp_path / "data")
     return tmp_path / "data"
 

@@ -63,7 +63,7 @@ class Newcomer:
         self._holder.wait(30)
 
     def types(self, text: str, kind: str = "sh", timeout_s: float = 60) -> str:
-        """Runs a block to its end and returns what it prints; AssertionError if its status is not 0."""
+        """Runs a block to its end and returns what it prints. Raises AssertionError if its exit status is not 0."""
         done = subprocess.run(
             self._command(text, kind),
             cwd=self.clone,

@@ -26,7 +26,7 @@ class Shell:
         self._output.close()
 
     def types(self, text: str) -> str:
-        """Runs a block and returns what it prints; AssertionError if its last command fails."""
+        """Runs a block and returns what it prints. Raises AssertionError if its last command fails."""
         self._input.write(f'{text.rstrip()}\necho "{_END} $?"\n')
         self._input.flush()
         lines = []
@@ -38,7 +38,8 @@ class Shell:
         raise AssertionError(f"the shell has ended\n{text}\n{''.join(lines)}")
 
     def repeats(self, text: str, until: str, timeout_s: float = 120) -> None:
-        """Repeats a command until its output contains `until`. AssertionError with the last output."""
+        """Repeats a command until its output contains `until`. Raises AssertionError with the last output after the
+        time-out."""
         deadline = time.monotonic() + timeout_s
         while until not in (printed := self.types(text)):
             assert time.monotonic() < deadline, printed

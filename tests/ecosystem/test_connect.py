@@ -1,4 +1,4 @@
-"""Kafka Connect 4.3 standalone: the documents' example with its checksums, two sinks, and a killed broker."""
+"""Kafka Connect 4.3 standalone: a published example with its checksums, two sinks, and a killed broker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOCUMENTED_PLAIN_MS, DOCUMENTED_PLAIN_CRC = 1491039692562, 1188385350
 
 
 def documented_crc(timestamp_ms: int, value: bytes, key: bytes | None = DOCUMENTED_KEY) -> int:
-    """Returns the checksum of the value as a record of the documents."""
+    """Returns the checksum of the message of magic 1 with this value, as a published example shows it."""
     head = struct.pack(">bbq", 1, 0, timestamp_ms)
     key_field = struct.pack(">i", -1) if key is None else struct.pack(">i", len(key)) + key
     return zlib.crc32(head + key_field + struct.pack(">i", len(value)) + value)
@@ -37,7 +37,7 @@ def test_standalone_files_survive_a_killed_broker(tmp_path: Path, kafka_43: Path
 
 
 def copy_files(server: ServerProcess, tmp_path: Path, kafka_43: Path) -> None:
-    """Runs a file source and two file sinks on a server, which is killed; checks the sinks and the documents' sums."""
+    """Runs a file source and two file sinks on a server, which is killed; checks the sinks and the checksums."""
     source, sinks = tmp_path / "test.txt", [tmp_path / "sink-1.txt", tmp_path / "sink-2.txt"]
     source.write_text("kafka-connect\nrestful test\n")
     for sink in sinks:

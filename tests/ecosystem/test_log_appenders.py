@@ -25,7 +25,7 @@ LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[ERROR\]-\[Log4jProducer\] (
 
 
 def log4j_1_settings(bootstrap: str) -> str:
-    """Returns the documents' settings: only errors go to the topic, synchronously."""
+    """Returns the settings of a published example: only errors go to the topic, synchronously."""
     appender = "log4j.appender.kafka"
     return f"""\
 log4j.rootLogger=INFO, kafka

@@ -34,7 +34,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def machine(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DebianMachine]:
-    """$KAFKAPY_DEBIAN_ROOT may name a root directory of debootstrap, which is copied."""
+    """Yields a running Debian machine that has the package.
+
+    $KAFKAPY_DEBIAN_ROOT may name a root directory of debootstrap, which is copied instead of made.
+    """
     root = tmp_path_factory.mktemp("machine") / "root"
     if template := os.environ.get("KAFKAPY_DEBIAN_ROOT"):
         subprocess.run(["cp", "-a", template, root], check=True)
@@ -62,7 +65,7 @@ def journal(machine: DebianMachine) -> str:
 
 
 def produce(machine: DebianMachine, *values: str) -> None:
-    """Runs this machine's kcat on the other machine's network."""
+    """Produces values with the host's kcat, which runs in the machine's network."""
     command = ("kcat", "-P", "-b", "localhost:9092", "-t", "kept", "-X", "acks=all")
     machine.run(*command, network_only=True, input="".join(f"{value}\n" for value in values))
 

@@ -1,4 +1,4 @@
-"""The documents' two Flume agents: from a file to a topic, and from there by a Kafka channel to files."""
+"""Two Flume agents of a published example: from a file to a topic, and from there by a Kafka channel to files."""
 
 from __future__ import annotations
 

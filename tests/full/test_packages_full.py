@@ -1,4 +1,4 @@
-"""`packaging/build`: wheel and sdist in fresh environments, the same bytes twice, the Debian package in a Debian."""
+"""`packaging/build`: wheel and sdist in fresh environments, reproducible builds, and the Debian package on a Debian."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A real Prometheus scrapes a loaded broker with 1,000 topics for ten minutes.
+"""Prometheus scrapes a loaded broker with 1,000 topics for ten minutes.
 
-KAFKAPY_PROMETHEUS_SECONDS: the duration (600).
+KAFKAPY_PROMETHEUS_SECONDS is the duration in seconds (600).
 """
 
 from __future__ import annotations

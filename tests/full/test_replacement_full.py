@@ -1,6 +1,7 @@
 """Longer replacements of a cluster of Apache Kafka, by kafkapy and back; see tests/cluster/test_replacement.py.
 
-With static voters, with nodes of 3.9, and with librdkafka's transactions: a producer and a chain.
+The clusters have static voters, or nodes of 3.9; the traffic comes from librdkafka's transactional producer and a
+chain.
 """
 
 from __future__ import annotations

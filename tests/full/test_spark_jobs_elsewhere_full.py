@@ -27,7 +27,7 @@ JOBS = ROOT / "spark_jobs"
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
-    """Starts a broker with the documents' search terms, records that close their windows, and quotes."""
+    """Starts a broker with the search terms of a published example, records that close their windows, and quotes."""
     properties = {"num.partitions": "3", "log.retention.ms": "-1"}  # the records carry timestamps of years ago
     with BrokerProcess(tmp_path_factory.mktemp("broker"), properties) as made:
         with Producer(bootstrap_servers=made.bootstrap) as producer:
@@ -77,7 +77,7 @@ def cluster(tmp_path_factory):
 
 @pytest.mark.parametrize("job", ["hot_search", "stock_strategy"])
 def test_a_cluster_runs_the_jobs_with_kafkapy_in_an_archive(cluster, broker, tmp_path, job):
-    """Submits to the cluster instead of the master that the documents' job names."""
+    """Submits to the cluster instead of the master that the job of the published example names."""
     before = set(cluster.directory.glob("work-*/app-*"))
     archive = f"{pack_environment(tmp_path)}#kafkapy-environment"
     output = f"cluster-{job}"

@@ -31,7 +31,7 @@ _START_S = 240.0
 
 
 class Target:
-    """The topic that is written, as readers with both isolation levels see its ends."""
+    """The topic that is written, and its end offsets for readers with both isolation levels."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._places = [TopicPartition(topic, number) for number in range(PARTITIONS)]

@@ -27,8 +27,10 @@ def create_children(client: SocketClient, path: str) -> None:
 
 
 def slowest_read(address: str, client: SocketClient, path: str) -> float:
-    """Sends a request for all children, and returns the time of the slowest of the reads by another client in seconds,
-    until the children have arrived."""
+    """Requests all children with `client`, and reads with another client of the server until they have arrived.
+
+    Returns the duration in seconds of the slowest of these reads.
+    """
     other = connected(address)
     client._socket.setblocking(True)
     client.submit(Op.GET_CHILDREN, encode_string(path) + encode_bool(False))

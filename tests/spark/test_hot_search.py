@@ -1,5 +1,4 @@
-"""The hot search: the documents' two windows, more than ten terms, ties, late records, and values that are not
-terms."""
+"""The hot search: the two windows of a published example, more than ten terms, ties, late records, and bad values."""
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ def test_the_order_of_records_does_not_matter(spark):
 
 
 def test_the_most_frequent_ten_of_more_are_taken_and_not_the_ten_greatest_words(spark):
-    """The documents' `sortByKey(false).take(10)` would omit `a` and `b`, the most frequent terms."""
+    """The published program has `sortByKey(false).take(10)`, which would omit `a` and `b`, the most frequent terms."""
     texts = [term for index, term in enumerate("abcdefghijkl") for _ in range(12 - index)]
     assert ranked(top(of_text(spark, texts))) == [(term, 12 - index) for index, term in enumerate("abcdefghij")]
     assert ranked(top(of_text(spark, texts), limit=3)) == [("a", 12), ("b", 11), ("c", 10)]

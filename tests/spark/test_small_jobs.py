@@ -28,7 +28,7 @@ def test_words_of_a_file_are_counted(spark):
 
 
 def test_words_of_a_stream_go_on_over_a_restart(spark, tmp_path):
-    """The documents' stream drops blank lines, converts to lower case and splits at commas."""
+    """The stream of a published example drops blank lines, converts to lower case and splits at commas."""
 
     def transform(rows):
         return word_counts(with_text(rows, "text"), ",", lower_case=True)

@@ -1,4 +1,4 @@
-"""KStream and KTable in Structured Streaming, as the documents print them, and the aggregates of both."""
+"""KStream and KTable in Structured Streaming, with the output of published examples, and the aggregates of both."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_greatest_number_of_each_key_with_and_without_windows(spark):
 
 
 def test_the_greatest_of_a_table_never_decreases(spark):
-    """The documents' subtractor returns the greatest value, like the adder."""
+    """The subtractor of the published example returns the greatest value, like the adder."""
     integers = [(5).to_bytes(4, "big"), (3).to_bytes(4, "big"), (-2).to_bytes(4, "big", signed=True), b"\1", None]
     rows = with_integers(spark.createDataFrame([record(value, key="a") for value in integers], SCHEMA))
     assert values(rows.collect(), "number") == [5, 3, -2, None, None]

@@ -1,4 +1,4 @@
-"""The successor of the JMX tool on the metrics page of a broker: the beans that the documents name have values."""
+"""The successor of the JMX tool on a broker's metrics page: the beans that Kafka's documentation names have values."""
 
 from __future__ import annotations
 

@@ -40,8 +40,12 @@ class Course:
         self._directory = directory
 
     def run(self, words: str, files: dict[str, Any] | None = None) -> Done:
-        """Returns what ours prints. AssertionError if theirs prints something else. `@` is the brokers' address, `%`
-        the controllers', and `{name}` the path of a file with that content."""
+        """Runs a command with both tools and returns the outcome of ours. Raises AssertionError if theirs has another
+        outcome.
+
+        In `words`, `@` is the brokers' address, `%` the controllers', and `{name}` the path of a file that has the
+        content `files[name]`.
+        """
         theirs, ours = (self._one(me, words, files or {}) for me in SIDES)
         assert ours == theirs, f"{words}\n--- theirs\n{theirs}\n--- ours\n{ours}"
         return ours

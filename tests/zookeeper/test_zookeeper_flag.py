@@ -1,4 +1,4 @@
-"""Our tools with `--zookeeper`, as the documents of Kafka 0.8 to 2.8 type them."""
+"""Our tools with `--zookeeper`, typed as in the documentation of Kafka 0.8 to 2.8."""
 
 from __future__ import annotations
 

@@ -131,7 +131,10 @@ def _as_seen(reader: TriedClient, record: SentRecord) -> SentRecord:
 
 
 def _placed(written: list[SentRecord], received: list[SentRecord]) -> list[SentRecord]:
-    """Adds the partitions and offsets of the written records with the same keys, which are unique in texts."""
+    """Returns the received records with the partition and offset of the written record that has the same key.
+
+    The keys of the text records are unique.
+    """
     places = {record.key: (record.partition, record.offset) for record in written}
     missing = [record for record in received if record.key not in places]
     assert not missing, f"nobody wrote {missing[:3]}"

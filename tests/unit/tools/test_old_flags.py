@@ -11,7 +11,7 @@ from kafkapy.tools.declaration import Tool
 from kafkapy.tools.old_flags import OLD_FLAGS, translate
 from kafkapy.tools.tool import parse
 
-# Old command lines as the documents type them, and those of today that they stand for.
+# Command lines from the documentation of old releases, and the command lines of today with the same meaning.
 EXAMPLES = [
     ("console-producer", "--broker-list a:1 --topic t --old-producer", "--bootstrap-server a:1 --topic t"),
     (
