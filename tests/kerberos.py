@@ -42,7 +42,7 @@ class KerberosRealm:
         self._process: subprocess.Popen[bytes] | None = None
 
     def environment(self, cache: Path | None = None) -> dict[str, str]:
-        """Returns the variables with which programs find the realm, and the tickets in `cache`."""
+        """Returns the environment variables that make programs use the realm, and the tickets in `cache`."""
         found = {
             "KRB5_CONFIG": str(self.config),
             "KRB5_KDC_PROFILE": str(self._profile),

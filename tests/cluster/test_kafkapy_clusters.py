@@ -1,4 +1,4 @@
-"""Clusters of kafkapy: nothing is lost, doubled or out of order while nodes fail and restart."""
+"""Clusters of kafkapy: nothing is lost, duplicated or out of order while nodes fail and restart."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class CleanerHarness(LogHarness):
         return self.append(builder.build()).first_offset
 
     def put_old(self, pairs, *, magic, compression=0):
-        """Appends pairs in an old format to the segment directly, because a broker writes this format no longer."""
+        """Appends pairs in an old format to the segment directly, because a broker no longer writes this format."""
         first = self.log_.log_end_offset
         timestamp = self.clock.wall_ms() if magic else -1
         records = [(first + index, timestamp, key, value) for index, (key, value) in enumerate(pairs)]

@@ -47,7 +47,8 @@ class ReceivedRequest:
 
 
 class MemoryBrokers:
-    """Brokers that all respond alike, by `answers`, of which metadata and coordinators are predefined.
+    """Brokers in memory, which all respond by `answers`: a function for each API, with those for metadata and
+    coordinators set.
 
     `topics`: name -> (topic id, leader and leader epoch of each partition). `down`: ids of unreachable brokers.
     `breaks`: API keys; the connection is closed once when such a request arrives. Not thread-safe.

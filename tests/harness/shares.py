@@ -90,7 +90,7 @@ class ShareHarness(HandlerHarness):
         return self.shares.find_or_load(GROUP, TopicIdPartition(self.topic.topic_id, "t", 0))
 
     def share_fetch(self, member="a", *, wait_ms=0, min_bytes=1, max_records=500, is_wanted=True) -> list[Any]:
-        """Fetches. Returns the list to which the results of the fetch are added."""
+        """Sends a ShareFetch. Returns the list to which the results of the fetch are added."""
         found: list[Any] = []
         fetch = ShareFetch(
             member, wait_ms, min_bytes, 1 << 20, max_records, 500, False, lambda: is_wanted, found.extend
@@ -99,7 +99,8 @@ class ShareHarness(HandlerHarness):
         return found
 
     def acquire(self, member="a", **options) -> list[tuple[int, int, int]]:
-        """Fetches without waiting. Returns what the member has acquired: first and last offset, and delivery count."""
+        """Sends a ShareFetch that does not wait. Returns what the member has acquired: first and last offset, and
+        delivery count."""
         (result,) = self.share_fetch(member, **options)
         assert result.error is Error.NONE, result
         return [tuple(each) for each in result.acquired]

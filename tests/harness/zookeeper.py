@@ -1,4 +1,5 @@
-"""The server of the tree on a log in memory, with clients that encode requests and decode replies."""
+"""The part of a broker that serves ZooKeeper's clients, on a log in memory, with clients that encode and decode
+messages."""
 
 from __future__ import annotations
 

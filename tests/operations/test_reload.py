@@ -33,7 +33,7 @@ def wait_until(condition: Callable[[], bool], what: Callable[[], str]) -> None:
 
 
 class Configs:
-    """Describes and changes configuration by the protocol's own requests, every kind of resource."""
+    """Describes and changes the configuration of any kind of resource, by requests of the protocol."""
 
     def __init__(self, broker: BrokerProcess) -> None:
         self._address = ("localhost", broker.port)

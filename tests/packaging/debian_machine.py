@@ -135,7 +135,7 @@ class DebianMachine:
         return done
 
     def copy(self, source: Path, target: str) -> None:
-        """Copies a file of this machine into /root or another directory that is not a mount point."""
+        """Copies a file of the host into /root or another directory that is not a mount point."""
         shutil.copy(source, self.root / target.lstrip("/"))
 
 

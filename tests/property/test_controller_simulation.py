@@ -163,7 +163,8 @@ class Simulation:
             self.acknowledge(number, partition)
 
     def replicate(self) -> None:
-        """A follower fetches: it truncates its log where it differs from the leader's, and gets some more records."""
+        """Lets a follower fetch: it truncates its log where it differs from the leader's, and gets some more records.
+        """
         if (found := self.led()) is None:
             return
         number, partition = found
@@ -189,7 +190,8 @@ class Simulation:
             self.request_isr(*found)
 
     def request_isr(self, number: int, partition: PartitionImage) -> None:
-        """A leader removes followers that are behind, and adds those that have everything that was acknowledged."""
+        """Lets a leader request an ISR without followers that are behind, and with those that have all acknowledged
+        records."""
         leader_log = self.log_of(partition.leader, number)
         committed = self.acknowledged[number]
         isr = [partition.leader]
@@ -217,7 +219,8 @@ class Simulation:
         return self.image.topics.by_name["t"].topic_id
 
     def catch_up(self) -> None:
-        """Brokers act on the metadata: they delete replicas that were taken away and choose directories of new ones."""
+        """Lets brokers apply the metadata: they delete replicas that were taken away, and choose directories for new
+        ones."""
         for broker_id, broker in self.brokers.items():
             for number in list(broker.logs):
                 if number in self.partitions() and broker_id not in self.partitions()[number].replicas:
@@ -338,7 +341,7 @@ class Simulation:
         self.commit(incremental_alter_configs(self.image, self.config, {(BROKER_RESOURCE, ""): [change]}))
 
     def fail_over(self) -> None:
-        """Another controller becomes active, which knows only the image."""
+        """Replaces the active controller by another one, which knows only the image."""
         self.sessions = BrokerSessions(self.image, SESSION_TIMEOUT_MS, self.monotonic_ms)
 
     def heal(self) -> None:

@@ -227,7 +227,8 @@ class Requests:
         return bytes(built)
 
     def producer(self, name: str, index: int, count: int) -> dict[str, int]:
-        """Returns usually the next batch of a producer; otherwise a repeated batch, a gap, or a new epoch."""
+        """Returns the fields of a producer's batch: in most cases the next one, otherwise a repeated one, a gap, or a
+        new epoch."""
         chance = self.chance
         producer_id = chance.randint(1, 4)
         if chance.random() < 0.02:

@@ -65,7 +65,10 @@ def message_versions(message: dict[str, Any]) -> list[int]:
 
 
 def default_of(field: dict[str, Any]) -> Any:
-    """Returns a new default value; Kafka reads a default of JSON's null, but not of the text, as no default."""
+    """Returns a new default value of a field.
+
+    Kafka has no default if its definition has JSON's null; the text "null" is the default null.
+    """
     given = field.get("default")
     if given == "null":
         return None

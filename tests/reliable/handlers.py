@@ -10,7 +10,10 @@ from kafkapy.client.reliable import Delivery, Failure, Output, delayed
 
 
 def misbehave(delivery: Delivery) -> Output | None:
-    """Does what the value says: raise, fail, hang, die, nonsense; copies other records to the topic in their key."""
+    """Misbehaves as the beginning of the value says: raises, fails, hangs, kills its process, or returns nonsense.
+
+    For any other value it returns a copy of the record for the topic that the key names.
+    """
     value = delivery.value or b""
     if value.startswith(b"raise"):
         raise RuntimeError("this record cannot be handled")

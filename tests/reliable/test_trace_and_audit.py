@@ -1,4 +1,4 @@
-"""Traces, audit, lifetimes and the logging handler on a broker."""
+"""Traces, audits, expired records and the logging handler on a broker."""
 
 from __future__ import annotations
 

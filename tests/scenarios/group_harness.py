@@ -122,7 +122,8 @@ class GroupHarness:
         self.schedule.advance(0)
 
     def do_found(self, key_class: str, group: str) -> None:
-        """Appends the first record of a group of another broker; its key has that class and names the group."""
+        """Appends the first record of a group, as if another broker had written it. `key_class` is the class of the
+        record's key."""
         builder = RecordBatchBuilder(self.log.log_end_offset(self.partition))
         key = getattr(coordinator_records, key_class)(group_id=group)
         value = getattr(coordinator_records, key_class.replace("Key", "Value"))(epoch=1)

@@ -20,7 +20,7 @@ _KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required"
 
 
 class KerberosKafka(SecuredKafka):
-    """An Apache Kafka that finds the realm."""
+    """A process of Apache Kafka that is configured for the Kerberos realm of the test, if there is one."""
 
     realm: KerberosRealm | None = None
 

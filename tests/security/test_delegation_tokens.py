@@ -233,7 +233,11 @@ def log_in(client: SaslConnection, token: Any) -> Any:
 
 
 def session_ends(server: Any, lifetime_ms: int, *, is_removed: bool) -> bool:
-    """Returns False if this machine was too busy for a token with this life."""
+    """Checks that a session ends when its token expires or, with `is_removed`, when the token is removed.
+
+    Returns False, without a check, if the machine was so busy that half of the token's life had passed before the
+    login.
+    """
     token = create(server, "ann", max_lifetime_ms=lifetime_ms)
     try:
         with SaslConnection(server.port) as client:

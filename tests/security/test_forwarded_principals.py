@@ -61,7 +61,7 @@ def create(client: socket.socket, name: str) -> int:
 
 
 def metadata(client: socket.socket, name: str) -> int:
-    """Asks for a topic, which is created if it does not exist."""
+    """Requests the metadata of a topic, which creates the topic if it does not exist; returns the error code."""
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name)])
     [topic] = ask(client, ApiKey.METADATA, 9, request, MetadataResponse).topics
     return int(topic.error_code)

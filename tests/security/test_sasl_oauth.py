@@ -90,7 +90,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 class AllowedKafka(ApacheKafka):
-    """An Apache Kafka that may read the keys' file."""
+    """An Apache Kafka whose JVM permits it to read the file of keys."""
 
     def command(self) -> list[str]:
         java, *others = super().command()

@@ -76,7 +76,7 @@ class Disk:
         return low
 
     def append(self, records: int, epoch: int, value: object, changes: tuple[VoterChange, ...] = ()) -> Batch:
-        """Appends a batch with so many records; it is not yet flushed."""
+        """Appends a batch with `records` records; it is not yet flushed."""
         base = self.end_offset
         before = self.digest_at(base)
         digest = hash((before, base, records, epoch, value))

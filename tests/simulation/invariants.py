@@ -24,8 +24,10 @@ class Invariants:
         self.ends: dict[int, int] = {0: 0}
 
     def became_leader(self, node_id: int, epoch: int, disk: Disk) -> None:
-        """One leader per epoch, whose log contains everything that was committed in earlier epochs. A candidate may
-        learn late that it has won, when a leader of a later epoch has committed more."""
+        """Checks that an epoch has one leader, whose log contains everything that was committed in earlier epochs.
+
+        A candidate may learn late that it has won, when a leader of a later epoch has committed more.
+        """
         if self.leaders.setdefault(epoch, node_id) != node_id:
             raise InvariantBroken(f"nodes {self.leaders[epoch]} and {node_id} lead epoch {epoch}")
         end = max(end for committed_in, end in self.ends.items() if committed_in < epoch)
@@ -33,7 +35,7 @@ class Invariants:
             raise InvariantBroken(f"node {node_id} leads epoch {epoch} without what is committed before {end}")
 
     def high_watermark(self, node_id: int, former: int, offset: int, disk: Disk) -> None:
-        """A high watermark rises, and the logs below it are equal."""
+        """Checks that a high watermark rises, and that the logs of all nodes are equal below it."""
         if offset <= former:
             raise InvariantBroken(f"the high watermark of node {node_id} went from {former} to {offset}")
         if offset > disk.end_offset:
@@ -56,6 +58,6 @@ class Invariants:
         self.end = self.ends[committed_in] = offset
 
     def truncated(self, node_id: int, high_watermark: int, offset: int) -> None:
-        """Nothing below the high watermark is removed."""
+        """Checks that a truncation removes nothing below the high watermark."""
         if offset < high_watermark:
             raise InvariantBroken(f"node {node_id} truncates to {offset}, below its high watermark {high_watermark}")

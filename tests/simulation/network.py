@@ -1,4 +1,4 @@
-"""The time of a simulation, and a network that loses, delays, doubles and reorders messages."""
+"""The time of a simulation, and a network that loses, delays, duplicates and reorders messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Network:
         heapq.heappush(self._events, (self.now_ms + delay_ms, next(self._numbers), action))
 
     def advance(self, duration_ms: int) -> None:
-        """Runs the events of the next so many milliseconds."""
+        """Runs the events of the next `duration_ms` milliseconds."""
         until_ms = self.now_ms + duration_ms
         events = self._events
         while events and events[0][0] <= until_ms:

@@ -1,6 +1,6 @@
 """Random schedules of a quorum, each determined by its seed; `python -m tests.simulation.raft --help`.
 
-A schedule begins with a random cluster and takes 200 steps: time passes, messages are lost, delayed, doubled and
+A schedule begins with a random cluster and takes 200 steps: time passes, messages are lost, delayed, duplicated and
 reordered, nodes are killed, paused, cut off and restarted, voters are added and removed, snapshots are taken. Then
 everything is healed, and the cluster must commit new records on all nodes.
 """

@@ -15,8 +15,11 @@ REPLAYED_SEEDS = (0, 5, 19)
 def sample(
     run_seed: Callable[..., Any], groups: int, schedules_per_group: int, outcome: Callable[[Any], object]
 ) -> tuple[Callable[[int], None], Callable[[], None], Callable[[int], None]]:
-    """Returns three tests of the simulation whose schedules `run_seed` runs: of fixed seeds, of as many seeds that
-    each run draws, and of the equality of two runs of one seed, whose `outcome` is compared."""
+    """Returns three tests of the simulation whose schedules `run_seed` runs.
+
+    The first one runs schedules with fixed seeds, and the second one as many with random seeds. The third one runs one
+    seed twice and compares `outcome` of both runs.
+    """
 
     @pytest.mark.parametrize("group", range(groups))
     def test_no_fixed_schedule_breaks_an_invariant(group: int) -> None:

@@ -2,9 +2,9 @@
 
     kafkapy jobs submit run_jobs.py JOBS.json ENDS.json
 
-JOBS.json has, by a name, the words of each job. Before a job's output the program prints a line with MARK and the name;
-Spark's own console, which the JVM writes, is in its place so. ENDS.json has the exit status and the text on standard
-error of each.
+JOBS.json maps a name to the command line of each job, a list of words. Before a job's output, the program prints a line
+with MARK and the name. This also marks the place of the tables that Spark's JVM prints to the same output. ENDS.json
+has the exit status and the text on standard error of each job.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tests.spark.topic_records import SCHEMA, record, run_stream, values
 
 
 def kinds(rows):
-    """One stream has the records of the three topics."""
+    """Returns the records of the three topics as one stream with the kind of each record."""
     return with_kinds(*(rows.where(F.col("topic") == topic) for topic in ("clicks", "profiles", "searches")))
 
 

@@ -12,7 +12,7 @@ FIVE_MINUTES = "300000 milliseconds"
 
 
 def sides(rows):
-    """One stream has the records of both topics."""
+    """Returns the records of both topics as one stream with the side of each record."""
     return with_sides(rows.where(F.col("topic") == "left"), rows.where(F.col("topic") == "right"))
 
 

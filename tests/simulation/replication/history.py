@@ -197,7 +197,8 @@ class History:
                 )
 
     def has_read(self, topic_partition: TopicPartition, offset: int, entry: Entry) -> None:
-        """Checks a record that a consumer got. The broker's event was observed before."""
+        """Checks that a record that a consumer got is committed. `observe` must have been called for the broker that
+        sent it."""
         committed = self.committed.get(topic_partition, [])
         if not self.may_lose and (offset >= len(committed) or committed[offset] != entry):
             found = committed[offset] if offset < len(committed) else None
