@@ -99,7 +99,7 @@ TAILS = {
 
 
 def judge(goal: Goal, result: Result) -> Outcome | None:
-    """Returns whether the run reaches the goal; None if the run lacks a figure that the goal needs."""
+    """Compares the run with the goal and returns the outcome; None if the run lacks a figure that the goal needs."""
     figures = result.get(goal.workload, {})
     own = figures.get("kafkapy", {}).get(goal.figure)
     peer = figures.get(goal.peer, {}).get(goal.figure) if goal.peer else 1.0

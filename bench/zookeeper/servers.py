@@ -43,7 +43,7 @@ class TreeServer(Server):
 
 
 class Listening(Kafkapy, TreeServer):
-    """A broker with the listener, without a limit of connections as the other servers."""
+    """A broker with the listener. The number of connections has no limit, as on the other servers."""
 
     def __init__(self, directory: Path, properties: Mapping[str, str], security: Security = PLAIN) -> None:
         super().__init__(directory, properties, security)
@@ -88,7 +88,7 @@ class ZooKeeper(TreeServer):
 
 
 class UnsyncedZooKeeper(ZooKeeper):
-    """Apache ZooKeeper that, as the broker, leaves it to the system when the log is written to the disk."""
+    """Apache ZooKeeper without syncs: as with the broker, the system decides when the log is written to the disk."""
 
     name = "zookeeper-unsynced"
     syncs = False

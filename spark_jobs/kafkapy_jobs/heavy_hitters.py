@@ -16,10 +16,10 @@ from collections.abc import Iterable
 
 
 class Summary:
-    """`capacity` is the largest number of terms that are counted at the same time."""
+    """The most frequent terms with their counts, and the bound on the error of the counts. Not thread-safe."""
 
     def __init__(self, capacity: int) -> None:
-        """Takes the number of terms that are kept."""
+        """`capacity` is the largest number of terms that the summary keeps."""
         self.capacity = capacity
         self.counts: dict[str, int] = {}
         self.error = 0

@@ -113,7 +113,8 @@ class StreamsClient:
         return self.heartbeat(what, member, **{**joining, **fields})
 
     def until(self, what: str, is_done: Callable[[Any], bool], member: str, epoch: int, **fields: Any) -> Any:
-        """Repeats a heartbeat in the member's newest epoch until its response is as wanted; says the last one."""
+        """Repeats a heartbeat in the member's newest epoch until `is_done(response)`; adds a line about the last one to
+        `said`."""
         deadline = time.monotonic() + WAIT_S
         while True:
             request = Heartbeat(group_id=GROUP, member_id=member, member_epoch=epoch, **fields)

@@ -1,7 +1,7 @@
 """Random operations by several sessions, sent alike to two servers whose replies and watch events are compared.
 
-Values that may differ are translated: zxids by their order of appearance, session ids by the number of the session,
-times to nothing.
+Values that may differ are translated: zxids by their order of appearance, and session ids by the number of the session.
+Times are removed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Requests in version 0 for offsets, whose place is ZooKeeper."""
+"""OffsetCommit and OffsetFetch in version 0, which write and read offsets in ZooKeeper."""
 
 from __future__ import annotations
 
