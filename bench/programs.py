@@ -22,9 +22,9 @@ def compile_program(name: str, sources: list[Path], libraries: list[str]) -> Pat
 
 
 def bundled_librdkafka() -> Path:
-    """Returns the path of confluent-kafka's librdkafka, which is newer than that of most distributions.
+    """Returns the path of the librdkafka that confluent-kafka contains, which is newer than that of most distributions.
 
-    The header is librdkafka-dev's.
+    The header to compile with comes from the package librdkafka-dev.
     """
     import confluent_kafka
 

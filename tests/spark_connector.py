@@ -54,7 +54,7 @@ def connector_python() -> Path:
 
 
 def connector_variables() -> dict[str, str]:
-    """Returns the environment variables with which `kafkapy jobs` uses that release and its Python."""
+    """Returns the environment variables with which `kafkapy jobs` uses PySpark SPARK_VERSION and its Python."""
     python = connector_python()
     home = next(python.parents[1].glob("lib/python*/site-packages/pyspark"))
     return {"SPARK_HOME": str(home), "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)}

@@ -7,6 +7,7 @@ keeps a thread of its own.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -125,7 +126,7 @@ async def _poll_in_thread(
         raise
 
 
-class _AsyncReader:
+class _AsyncReader(ABC):
     """The base class of AsyncConsumer and AsyncShareConsumer, with their common methods.
 
     `consumer` is the wrapped consumer, which a subclass sets.
@@ -133,9 +134,9 @@ class _AsyncReader:
 
     consumer: Consumer | ShareConsumer
 
+    @abstractmethod
     async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
         """Returns the next records; waits up to `timeout` seconds while there are none."""
-        raise NotImplementedError
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """Yields the records of one poll after the other; never ends."""

@@ -12,7 +12,7 @@ class Closing:
     __slots__ = ()
 
     def close(self) -> None:
-        """Releases what the object holds. Raises TypeError here: each subclass defines it."""
+        """Releases what the object holds. Each subclass defines this method; here it raises TypeError."""
         raise TypeError(f"{type(self).__name__} does not define close")
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Colours for people: on a terminal only, and not if the environment switches them off."""
+"""The colours of output: used on a terminal only, and not if the environment disables them."""
 
 from __future__ import annotations
 

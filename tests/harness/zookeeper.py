@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from kafkapy.coordinator.runtime import CoordinatorRuntime
@@ -118,7 +119,7 @@ def connect_body(
     return numbers + encode_buffer(password) + encode_bool(False)
 
 
-class ProtocolClient:
+class ProtocolClient(ABC):
     """A client that encodes requests and decodes replies. Each request returns the body of its reply, or raises
     `ZooKeeperReplyError`; watch events stay in `frames` until `events` takes them."""
 
@@ -129,9 +130,9 @@ class ProtocolClient:
         self.timeout_ms = 0
         self._xid = 0
 
+    @abstractmethod
     def transmit(self, frame: bytes) -> None:
         """Sends one frame to the server."""
-        raise NotImplementedError
 
     def wait_for_frame(self) -> None:
         """Waits until another frame is in `frames`. Raises AssertionError if none can come."""

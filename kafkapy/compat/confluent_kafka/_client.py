@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 import weakref
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -162,9 +163,11 @@ class Client:
         if network is not None and not self._is_closed:
             network.close()
 
+    # Without ABCMeta, mypy alone demands that subclasses define the method: like confluent-kafka's classes, these have
+    # the metaclass `type`, so that a program can give its subclass a metaclass of its own.
+    @abstractmethod
     def _statistics(self) -> str:
         """Returns the client's statistics as JSON."""
-        raise NotImplementedError
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -285,3 +285,13 @@ def test_serializers_are_the_same(library):
     with pytest.raises(found.SerializationError):
         found.IntegerDeserializer()(b"\0")
     assert str(found.MessageField.KEY) == "key"
+
+
+@pytest.mark.parametrize("name", ["Producer", "Consumer", "aio.AIOProducer", "aio.AIOConsumer"])
+def test_a_program_may_give_its_subclass_a_metaclass(library, name):
+    class Registering(type):
+        """A metaclass that does not derive from abc.ABCMeta."""
+
+    module, _, attribute = name.rpartition(".")
+    base = getattr(library.module(module) if module else library.top, attribute)
+    assert type(Registering("Own", (base,), {})) is Registering

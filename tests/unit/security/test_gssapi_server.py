@@ -13,7 +13,7 @@ from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, Tempora
 
 
 class Context:
-    """A context that is established by the token `ticket`, and signs by a prefix."""
+    """A GSSAPI context that the token `ticket` establishes, and whose signature of data is a prefix."""
 
     def __init__(self, answer: bytes = b"", client_name: str = "alice@REALM.COM") -> None:
         self.is_established = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor
 from typing import Any, Self
@@ -13,7 +14,8 @@ from kafkapy.compat.confluent_kafka.aio._loop import in_executor
 class AioClient:
     """A client that runs the blocking methods of another client on the threads of an executor.
 
-    An `async with` statement closes it.
+    An `async with` statement closes it. Only mypy demands that subclasses define the abstract methods: like
+    confluent-kafka's classes, these have no metaclass, so that a program can give its subclass one.
     """
 
     _blocking: Any
@@ -25,9 +27,9 @@ class AioClient:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @abstractmethod
     async def close(self) -> Any:
-        """Closes the client. Each derived class defines this method; the base class raises NotImplementedError."""
-        raise NotImplementedError
+        """Closes the client."""
 
     async def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return await in_executor(self.executor, call, *args, **kwargs)
@@ -36,8 +38,7 @@ class AioClient:
 class SerdeClient(AioClient):
     """A client with serializers or deserializers ("serdes"), which has to be awaited: `client = await Kind(conf)`.
 
-    In a derived class `_properties` has the configuration keys of the serdes for record keys and for values, and
-    `_start` starts the client.
+    In a derived class `_properties` has the configuration keys of the serdes for record keys and for values.
     """
 
     _properties: tuple[str, str]
@@ -70,8 +71,9 @@ class SerdeClient(AioClient):
             offer_cluster_id(serdes, self._blocking.cluster_id, self.cluster_id)
         return self
 
+    @abstractmethod
     def _start(self, conf: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError
+        """Starts the client with `conf`, the configuration without the serdes, and the constructor's arguments."""
 
     async def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         self._required_serdes()

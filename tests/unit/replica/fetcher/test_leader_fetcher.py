@@ -441,8 +441,10 @@ class BatchLog(NotedLog):
 
 
 def fetched_ahead(fetcher, answer):
-    """Passes the answer to the fetcher; returns the request that it sent before an append, or None, and checks that
-    nothing was appended before."""
+    """Passes a response to the fetcher, and returns the request that the fetcher sent before it appended; None if none.
+
+    Checks that the logs were unchanged when the request was sent.
+    """
     logs = [state.log for state in fetcher.partitions.values()]
     before = [list(log.done) for log in logs]
     sent = []
