@@ -75,7 +75,7 @@ cdef class ArrowInput:
         if stream.release == NULL or stream.get_schema == NULL or stream.get_next == NULL:
             raise ValueError("the Arrow stream was released")
         self.stream = stream[0]
-        stream.release = NULL                # moved
+        stream.release = NULL                # marks the struct as moved: its content now belongs to this object
         self.has_stream = True
         with nogil:
             code = self.stream.get_schema(&self.stream, &self.schema)
@@ -89,7 +89,7 @@ cdef class ArrowInput:
         cdef ArrowSchema *schema = <ArrowSchema *>PyCapsule_GetPointer(schema_capsule, "arrow_schema")
         cdef ArrowArray *array = <ArrowArray *>PyCapsule_GetPointer(array_capsule, "arrow_array")
         self.schema, self.batch = schema[0], array[0]
-        schema.release = NULL                # moved
+        schema.release = NULL                # marks the structs as moved: their content now belongs to this object
         array.release = NULL
         if self.batch.release == NULL:
             raise ValueError("the Arrow array was released")

@@ -183,7 +183,7 @@ cdef class FetchedRecords(FetchedBatches):
     Calls of `take` and `fill` may alternate. `is_exhausted` is true after the last record. Not thread-safe.
     """
 
-    cdef bint is_filling                 # without the interpreter lock
+    cdef bint is_filling                 # True while `fill` decodes without the interpreter lock
 
     def take(self, Py_ssize_t limit):
         """Returns up to `limit` records from `next_offset` on; fewer only at the end, or before a damaged batch.
@@ -386,7 +386,7 @@ cdef class FetchedRecords(FetchedBatches):
 
     cdef int fill_batches(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
         cdef int status
-        if columns.value != NULL and columns.rows == 0:  # so that it need not grow; unused memory is never touched
+        if columns.value != NULL and columns.rows == 0:  # a large reservation is never enlarged, and its unused pages cost nothing
             reserve_data(columns.value, 0, min(self.view.len - self.position, columns.byte_limit))
         while columns.rows < columns.row_limit and columns.scanned < columns.row_limit:
             if self.span.remaining == 0:

@@ -192,7 +192,7 @@ cdef bint accepts_replicated(PartitionState partition, GatheredRequest *request)
 
 cdef bint examine_partition(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size,
                             int version, int64_t wall_ms) noexcept nogil:
-    # The partition already has the serial of this request if the request names it twice.
+    # If the request names the partition twice, the partition already has the serial of this request.
     if (partition.last_request_serial == gate.serial or not is_open(partition)
             or not may_use(gate, partition, MAY_WRITE)):
         return False

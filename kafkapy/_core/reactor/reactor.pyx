@@ -540,7 +540,7 @@ cdef class Reactor:
             closed = native.spare_queue.items[index]
             if (closed.queued_input or closed.queued_python or closed.queued_answered or closed.queued_output
                     or closed.queued_handshake):
-                queue_push(&native.closed_queue, closed)  # until the other queues have skipped it
+                queue_push(&native.closed_queue, closed)  # it stays until the other queues have skipped it
             else:
                 connection = <Connection> closed.connection
                 del self.connections[connection.id]
@@ -670,7 +670,7 @@ cdef class Reactor:
             request.received_ms = waiting.frame.received_us // 1000
             request.has_invalid_size = waiting.frame.has_invalid_size
             request.waits = waiting.frame.verdict == GATE_WAITS
-            waiting.frame.slab = NULL  # the request took over the pin
+            waiting.frame.slab = NULL  # the slab's pin now belongs to the request
             (responses if waiting.is_outgoing else requests).append(request)
         for request in responses:
             try:
