@@ -386,7 +386,7 @@ cdef class FetchedRecords(FetchedBatches):
 
     cdef int fill_batches(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
         cdef int status
-        if columns.value != NULL and columns.rows == 0:  # a large reservation is never enlarged, and its unused pages cost nothing
+        if columns.value != NULL and columns.rows == 0:  # so that it need not grow; unused pages cost nothing
             reserve_data(columns.value, 0, min(self.view.len - self.position, columns.byte_limit))
         while columns.rows < columns.row_limit and columns.scanned < columns.row_limit:
             if self.span.remaining == 0:

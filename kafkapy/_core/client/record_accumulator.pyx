@@ -269,8 +269,8 @@ cdef class DeliveryFuture:
         def both(metadata, error):
             first(metadata, error)
             callback(metadata, error)
-        # Making the function may have run other code, which may have finished the batch. From here until the callback is
-        # registered no other code runs.
+        # Making the function may have run other code, which may have finished the batch. No other code runs from here
+        # until the callback is registered.
         if self.batch.is_done:
             callback(self.metadata(), self.error())
         elif self.on_delivery is None:
@@ -510,7 +510,7 @@ cdef class RecordAccumulator:
             batch = self.add(queue, timestamp, &content)
             if batch is None:
                 return None
-            # This is done before the fields are closed, because closing them may run other code, which may finish the batch.
+            # This precedes the closing of the fields, which may run other code, and so may finish the batch.
             future.batch, future.index, future.sent_timestamp = batch, batch.record_count - 1, timestamp
             future.key_size, future.value_size = content.key_size, content.value_size
             if on_delivery is not None:
