@@ -14,7 +14,7 @@ Rounds = Mapping[str, Sequence[float]]  # server -> the figure in each round
 
 
 def bars(medians: Mapping[str, float], rounds: Rounds) -> str:
-    """Returns a bar for each server's median, with a dot for each round."""
+    """Returns an SVG plot with a bar for the median of each server, and with a dot for each of its rounds."""
     most = max([*medians.values(), *(value for values in rounds.values() for value in values)], default=0) or 1
     parts = []
     for row, (server, value) in enumerate(medians.items()):

@@ -255,7 +255,8 @@ CLUSTERS: dict[str, type[Cluster]] = {
 
 
 def cluster_of(tree: Path) -> type[Cluster]:
-    """Returns a cluster named `before` whose nodes run the kafkapy of another tree."""
+    """Returns a cluster class with the name `before`, whose nodes run the kafkapy of `tree`, the work tree of another
+    commit."""
 
     class NodeBefore(OurNode):
         def environment(self) -> dict[str, str]:

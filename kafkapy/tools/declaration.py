@@ -89,6 +89,10 @@ class Tool:
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """The tool's options, and --help, which every tool has, and --version, which tools with argparse4j lack."""
+        """The options of the tool, and --help.
+
+        A tool that parses its command line like joptsimple also has --version; one that does so like argparse4j lacks
+        it.
+        """
         shared = (HELP, VERSION) if self.grammar is Grammar.JOPTSIMPLE else (ARGPARSE_HELP,)
         return (*self.options, *shared)

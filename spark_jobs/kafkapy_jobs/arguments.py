@@ -40,7 +40,7 @@ class JobParser(argparse.ArgumentParser):
     """An argument parser that accepts no abbreviations and names the nearest option for one that does not exist."""
 
     def __init__(self, description: str | None, **more: Any) -> None:
-        """Takes the description and other arguments of ArgumentParser."""
+        """The arguments are those of ArgumentParser."""
         super().__init__(description=description, allow_abbrev=False, **more)
 
     def parse_args(  # type: ignore[override]  # it has one result for all forms of its arguments

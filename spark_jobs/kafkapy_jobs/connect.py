@@ -62,7 +62,7 @@ class ConsoleRows(StreamingQueryListener):
     """Shows the observed rows of the query `name`."""
 
     def __init__(self, name: str, schema: StructType, show: Callable[[list[Row]], None]) -> None:
-        """Takes the schema of the rows, and the function that shows the rows of a micro-batch."""
+        """`schema` is that of the rows; `show` is called with the rows of each micro-batch."""
         self._name = name
         self._schema = schema
         self._show = show

@@ -27,7 +27,7 @@ class LivePage:
     """The content of the page. Thread-safe."""
 
     def __init__(self, title: str, language: str = "en", clock: Callable[[], float] = time.time) -> None:
-        """Takes the title, the language of the page's own texts, and a clock in seconds since 1970."""
+        """`language` is that of the page's own texts; `clock` returns the seconds since 1970."""
         self._title = title
         self._language = language
         self._clock = clock

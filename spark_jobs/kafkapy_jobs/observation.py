@@ -126,7 +126,7 @@ class Observer(StreamingQueryListener):
     """
 
     def __init__(self, page: LivePage | None = None, producer: Any = None, topic: str = "") -> None:
-        """Takes the page to update, and the producer of the records of `topic`; both may be None."""
+        """`page` is updated with the rates. `producer` writes the figures to `topic`. Both may be None."""
         self.figures = Figures()
         self._page = page
         self._producer = producer
@@ -158,7 +158,7 @@ class Observation:
     """A context manager that observes the queries of a session, as the options --http and --progress-topic say."""
 
     def __init__(self, streams: Any, arguments: Any, page: LivePage) -> None:
-        """Takes the session's `streams`, the options, and the page that --http serves."""
+        """`streams` has the queries of the session; `page` is served if --http is among `arguments`."""
         given = vars(arguments)
         self._streams = streams
         self._address = given.get("http")

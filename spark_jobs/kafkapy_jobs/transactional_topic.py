@@ -31,7 +31,7 @@ class TransactionalTopic:
     """
 
     def __init__(self, topic: str, properties: Mapping[str, str]) -> None:
-        """Takes the keys of kafkapy's clients, at least `bootstrap.servers`."""
+        """`properties` are keys of kafkapy's clients, at least `bootstrap.servers`."""
         self._topic = topic
         self._properties = dict(properties)
         self._producer: Any = None

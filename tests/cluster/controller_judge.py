@@ -52,7 +52,7 @@ class LogRecord(NamedTuple):
 
 
 class Reassignment(NamedTuple):
-    """A reassignment that was requested; None cancels."""
+    """A reassignment that was requested; `replicas` is None if the request cancels a reassignment."""
 
     partition: TopicPartition
     replicas: tuple[int, ...] | None
