@@ -48,7 +48,7 @@ def subscription(topics: Sequence[str], owned: Sequence[int] = ()) -> bytes:
 class ConsumerGroupClient:
     """Owns a connection, a topic named `topic` with four partitions, and groups whose names begin with the topic's.
 
-    `said` collects the lines.
+    The methods add lines about the responses to `said`.
     """
 
     def __init__(self, port: int, topic: str) -> None:

@@ -14,7 +14,10 @@ TIMEOUT_SECONDS = 90
 
 
 class JavaClient(GroupClient):
-    """Compiles the probe into the empty directory `classes`."""
+    """Java's client of one release, used through the program Probe.java.
+
+    The constructor compiles the program into the empty directory `classes`.
+    """
 
     def __init__(self, kafka: Path, classes: Path, name: str) -> None:
         self.name = name

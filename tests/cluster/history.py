@@ -17,9 +17,10 @@ class Outcome(Enum):
 
 
 class Sent(NamedTuple):
-    """A record that a producer sent: the producer's number for it, counted up in each partition, and the answer.
+    """A record that a producer sent, and its outcome.
 
-    `transaction` is the producer's number of a transaction, None outside of one.
+    The producer numbers its records from 0 in each partition (`number`). `transaction` is the producer's number of a
+    transaction, None outside of one.
     """
 
     producer: str

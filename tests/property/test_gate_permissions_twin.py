@@ -72,7 +72,7 @@ def install(twin: BrokerTwin, authorizer: ChangingAuthorizer) -> GateRights:
 
 
 def name_users(twin: BrokerTwin) -> None:
-    """Gives the open connections the principals of their numbers; some have the same."""
+    """Sets the principal of each open connection by its number, so that some connections have the same user."""
     users = {
         connection.getsockname()[1]: Principal("User", f"user-{number % USERS}")
         for number, connection in twin.connections.items()

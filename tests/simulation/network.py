@@ -61,7 +61,7 @@ class Network:
         }
 
     def join(self) -> None:
-        """Ends a cut."""
+        """Ends all cuts, so that every message can arrive again."""
         self.cut = set()
 
     def delay_ms(self) -> int:

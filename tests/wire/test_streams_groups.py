@@ -83,7 +83,7 @@ def tasks(**partitions: list[int]) -> list[Heartbeat.TaskIds]:
 
 
 class StreamsClient:
-    """Owns a connection, and collects what the broker answers in `said`."""
+    """Owns a connection, and collects lines about the broker's responses in `said`."""
 
     def __init__(self, port: int) -> None:
         self._connection = socket.create_connection(("localhost", port), timeout=30)

@@ -80,7 +80,7 @@ class MetadataTags(Fields):
 
 @dataclass(slots=True)
 class MetadataProperties(Fields):
-    """The properties of metadata."""
+    """The properties in the metadata of a schema, as texts by name."""
 
     properties: dict[str, str] = field(default_factory=dict)
 
