@@ -110,7 +110,7 @@ class ConsumerMembership(GroupMembership):
             self.rejoin_wanted = True
 
     def topics_changed(self) -> None:
-        """Does nothing: every `run` compares the subscribed topics with those that were sent."""
+        """Does nothing, because every `run` compares the subscribed topics with those of the last heartbeat."""
 
     def take_assignment(self) -> list[TopicPartition]:
         self._applying = self._offered

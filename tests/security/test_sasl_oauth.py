@@ -24,7 +24,8 @@ WAIT_S = 30
 
 
 class TokenServer:
-    """A running broker with a listener SIGNED, whose keys are in a file, and a listener UNSIGNED."""
+    """A running broker with two listeners for tokens: SIGNED checks signatures with keys from a file, UNSIGNED checks
+    none."""
 
     def __init__(self, process: ServerProcess, signed_port: int, unsigned_port: int, keys: list[SigningKey]) -> None:
         self.process = process

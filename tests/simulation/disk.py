@@ -116,7 +116,7 @@ class Disk:
         self.snapshots = {snapshot_id: snapshot}
 
     def clean(self, oldest: OffsetAndEpoch) -> None:
-        """Removes the snapshots before one, and the log before its end."""
+        """Removes the snapshots older than `oldest`, and the batches of the log before the end of that snapshot."""
         index = self.index_at(oldest.offset)
         self.batches = self.batches[index:]
         self.flushed -= index

@@ -22,7 +22,7 @@ def searches(spark, rows):
 
 
 def rising(counts, before, minimum=1):
-    """Returns (term, count, previous) by rise, as the job defines it."""
+    """Returns (term, count, previous) for each term, in the descending order in which the job ranks rising terms."""
     scores = {
         term: ((count - before[term]) / math.sqrt(count + before[term]), count, term.encode())
         for term, count in counts.items()

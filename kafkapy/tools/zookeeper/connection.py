@@ -244,7 +244,10 @@ def _send(connection: socket.socket, frame: bytes) -> None:
 
 
 def _is_readable(connection: socket.socket, timeout_ms: float) -> bool:
-    """Returns whether bytes or the end of the connection arrive in time. The descriptor may have any number."""
+    """Returns whether bytes or the end of the connection arrive in time.
+
+    Unlike `select.select`, this works with descriptors above 1023, too.
+    """
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return bool(poll.poll(timeout_ms))

@@ -59,7 +59,7 @@ class Query:
 
 
 class Streams:
-    """A session's queries."""
+    """A replacement for a session's `streams`: it stores the calls of its methods instead of managing queries."""
 
     def __init__(self, on_wait=None):
         self.calls = []
