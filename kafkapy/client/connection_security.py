@@ -63,7 +63,7 @@ class ConnectionSecurity:
             former.close()
 
     def close(self) -> None:
-        """Ends threads that renew credentials."""
+        """Ends the thread that renews the credentials, if there is one."""
         if self._login is not None:
             self._login.close()
 

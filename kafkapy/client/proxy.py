@@ -43,7 +43,8 @@ Conversation = Generator[int, bytes, None]
 class Proxy(NamedTuple):
     """The address of a proxy, and the user and password that it asks for ("" for none).
 
-    `scheme` is `socks5`, `socks5h`, with which the proxy looks up the brokers' names, or `http`.
+    `scheme` is `socks5`, `socks5h` or `http`. With `socks5` the client looks up the brokers' names; with the others the
+    proxy does.
     """
 
     scheme: str

@@ -31,7 +31,7 @@ class SaslLogin(Protocol):
         ...
 
     def close(self) -> None:
-        """Ends threads that renew credentials."""
+        """Ends the thread that renews the credentials, if there is one."""
         ...
 
 
@@ -46,7 +46,7 @@ class PasswordLogin:
         return self._make()
 
     def close(self) -> None:
-        """Does nothing."""
+        """Does nothing, because a password is not renewed."""
 
 
 def log_in(values: SecurityValues, entry: JaasEntry | None = None) -> SaslLogin:

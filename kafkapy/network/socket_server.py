@@ -139,7 +139,7 @@ class SocketServer:
                 self._count_handshake(connection, is_success=True)
                 return
             except ValueError as refused:
-                error, delay_ms = str(refused), 0  # the reactor would serve the client after this call
+                error, delay_ms = str(refused), 0  # closed at once: the reactor would serve it next
         self._count_handshake(connection, is_success=False)
         reason = f"SSL handshake failed: {error}"
         logger.info("Failed authentication with /%s (channelId=%s) (%s)", connection.peer_host, connection.id, reason)

@@ -32,7 +32,7 @@ class BatchReader(Shipped, DataSourceReader):
             cluster.close()
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        if partition is None or partition.value is None:  # placeholders of Spark 4.0 and later for a query without any
+        if partition is None or partition.value is None:  # Spark 4.0 and later pass this if there are no ranges
             return iter(())
         return read_range(self._options, self._columns, OffsetRange(*partition.value))
 

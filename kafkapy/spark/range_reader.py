@@ -67,7 +67,7 @@ def _skip(options: ReadOptions, wanted: OffsetRange, start: int, error: NoOffset
     if first <= start <= last:
         if isinstance(error, LogTruncated):
             report_loss(error.message, fails=options.fail_on_data_loss)
-        return start  # without a truncation, a new leader did not know the end of its log yet
+        return start  # if nothing was truncated, a new leader did not know the end of its log for a moment
     report_loss(
         f"Offset {start} of partition {wanted.partition} is out of range: it has {first} to {last}",
         fails=options.fail_on_data_loss,

@@ -212,7 +212,7 @@ class Shell:
             self._write_names(sorted(node))
 
     def _write_names(self, names: list[str]) -> None:
-        """Prints names in columns, downwards."""
+        """Prints names in columns, which are filled from top to bottom."""
         rows = max(len(names), 1)
         columns = [names]
         for height in range(1, len(names) + 1):

@@ -175,7 +175,7 @@ class Arguments:
         return found if found or option.default is None else [option.default]
 
     def require(self, *names: str) -> None:
-        """Raises UsageError for the first of the flags that the user did not give."""
+        """Raises UsageError if the user has not given all of these flags; it names the first one that is missing."""
         for name in names:
             if not self.has(name):
                 raise UsageError(f'Missing required argument "[{name}]"')

@@ -55,7 +55,8 @@ PART_S = SETTLING_S + PERIODS * PERIOD_S
 RATE = 262_144
 REQUEST_PERCENTAGE = 5
 RECORD = 1_000
-# The requests of the second test name so many topics on Apache Kafka; ours has to find the number of equal cost.
+# The requests of the second test name KAFKA_TOPICS topics on Apache Kafka. For kafkapy the test looks for the number,
+# at most MOST_TOPICS, with which a request costs the same.
 KAFKA_TOPICS, MOST_TOPICS = 200, 1000
 # librdkafka's producer sends so many records in a request, and requests at most so often: three times the first quota.
 REQUEST_RECORDS, REQUEST_EVERY_S = 16, 0.02

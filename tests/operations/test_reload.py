@@ -79,7 +79,7 @@ def test_a_hangup_reads_the_file_again(broker: BrokerProcess) -> None:
     assert Configs(broker).described(BROKER_RESOURCE, "1", "num.partitions").value == "1"
     topic = Configs(broker).described(TOPIC_RESOURCE, "inheriting", "retention.ms")
     assert (topic.value, topic.config_source) == ("12345", ConfigSource.STATIC_BROKER)
-    # What was changed through the protocol beats the file, now and after the next reading.
+    # A value that was set through the protocol takes precedence over the file, now and after the file is read again.
     Configs(broker).alter(BROKER_RESOURCE, "1", "log.retention.ms", "777")
     change_file(broker, log_retention_ms="54321")
     hang_up(broker)

@@ -54,7 +54,7 @@ class Schedule:
             world.duplicate = random.choice((0.0, 0.05, 0.3))
             world.slow = random.choice((0.0, 0.02, 0.1))
             world.kill_between_effects = random.choice((0.0, 0.002, 0.02))
-        self.longest_step = 3.2  # The logarithm of its milliseconds.
+        self.longest_step = 3.2  # The decimal logarithm of its milliseconds.
         self.faults: Sequence[Callable[[Schedule], None]] = self.FAULTS
         kind = random.random()
         if kind < 0.3:

@@ -210,7 +210,7 @@ cdef class RecordDecompressor:
         if size < XERIAL_HEADER_BYTES or load_int32(data + XERIAL_VERSION_AT) < 1:
             return False
         while size - pos >= 4:
-            length = load_int32(data + pos)  # negative where another header follows
+            length = load_int32(data + pos)  # negative if these bytes begin the header of another stream
             pos += 4
             if length < 0 or length > size - pos or not self.check_snappy_block(data + pos, length):
                 return False

@@ -13,7 +13,7 @@ cdef class HeaderWriter:
         PyMem_Free(self.memory)
 
     cdef int begin(self, int64_t count) except -1:
-        """Starts the headers of the next record with their number."""
+        """Begins the headers of the next record: writes `count`, the number of its headers."""
         self.size = 0
         reserve_headers(self, 0)
         self.size = write_varlong(self.memory, 0, count)

@@ -151,7 +151,7 @@ cdef class DataGate(GateContext):
         Limits from earlier calls of `set_limits` become invalid. `measures_time` is set if a quota limits the time of a
         client's requests.
         """
-        charge_times(<PyObject *> self, 0)  # to sensors that the caller may drop
+        charge_times(<PyObject *> self, 0)  # now, because the caller may drop the sensors
         if self.shared != NULL:  # a gate that is not attached serves nothing
             self.shared.work_note = note_work if measures_time else <WorkNote> NULL
             self.shared.work_settle = charge_times if measures_time else <WorkSettle> NULL

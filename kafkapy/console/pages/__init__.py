@@ -1,4 +1,4 @@
-"""The pages of the console: the path below that of a cluster, and the function that makes the page of a visit."""
+"""The pages of the console: for each its path, which follows the path of a cluster, and the function that makes it."""
 
 from __future__ import annotations
 

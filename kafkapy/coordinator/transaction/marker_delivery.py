@@ -87,7 +87,7 @@ class MarkerDelivery:
         return EMPTY_RESULT
 
     def _written(self, transactional_id: str, results: MarkerResults) -> None:
-        """Handles the outcome of one write of a transaction's markers, an error for each partition.
+        """Handles the outcome of one write of a transaction's markers; `results` has an error for each partition.
 
         Writes the markers of failed partitions again later. If a partition reports that the producer or the coordinator
         is fenced, the markers of the transaction are not written again.

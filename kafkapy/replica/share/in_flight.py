@@ -140,7 +140,7 @@ class InFlightRecords:
 
     @property
     def in_flight_count(self) -> int:
-        """The number of offsets in the window."""
+        """The number of offsets in the window, from `start_offset` to `end_offset`, which is exclusive."""
         return self.end_offset - self.start_offset
 
     def next_fetch_offset(self) -> int:

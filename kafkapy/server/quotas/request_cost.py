@@ -73,8 +73,8 @@ class RequestCost:
         self._principal = principal
         self._client_id = client_id
         self._size = size
-        self._started_ns = started_ns  # of the present stretch of work; 0 while the request waits
-        self._used_ns = 0  # of earlier stretches, and not recorded yet
+        self._started_ns = started_ns  # the start of the work in progress; 0 while the request waits
+        self._used_ns = 0  # the time before the last pause that is not recorded yet
         self._is_charged = False
         self._delay = (0, MUTATION)  # the longest throttle time so far, and the quota that demands it
         self.is_exempt = is_exempt
