@@ -150,7 +150,7 @@ class Election:
         url = None
         with suppress(ValueError, AttributeError):
             url = json.loads(found.metadata).get("url") if found is not None and found.metadata else None
-        # An address of this instance is that of an earlier life, or of a generation that has ended.
+        # This instance's own address was written by an earlier process, or in a generation that has ended.
         self._set_leader(url if isinstance(url, str) and url != self._url else None)
 
     def _set_leader(self, url: str | None, *, is_self: bool = False) -> None:

@@ -55,7 +55,7 @@ class StreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
         return [InputPartition(tuple(each)) for each in self._get_position().ranges(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        if partition is None or partition.value is None:  # placeholders of Spark 4.0 and later for a batch without any
+        if partition is None or partition.value is None:  # Spark 4.0 and later pass this if there are no ranges
             return iter(())
         return read_range(self._options, self._columns, OffsetRange(*partition.value))
 

@@ -22,7 +22,7 @@ from kafkapy.types import TopicPartition as KafkapyPartition
 from tests.cluster.background import PATIENCE_S, BackgroundClient
 from tests.cluster.history import History, Outcome, Read, Sent, value_of
 
-# Records that librdkafka sends again behind its back let the end of a transaction wait for this time.
+# The longest wait for the end of a transaction, which may wait for records that librdkafka is sending again.
 API_TIMEOUT_S = 5.0
 # Longer than every outage: after a record that timed out, librdkafka raises its epoch and sends the records in flight
 # again, which may have been written (https://github.com/confluentinc/librdkafka/issues/4953).

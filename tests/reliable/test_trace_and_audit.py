@@ -90,7 +90,7 @@ def test_the_audit_finds_what_was_dropped_and_repeated(bootstrap, make_topic, ca
     with Producer(bootstrap_servers=bootstrap, interceptor_classes=[audit]) as producer:
         for number in range(300):
             producer.send(topic, b"%d" % number, timestamp=start_ms + number * 100)
-    with Producer(bootstrap_servers=bootstrap) as producer:  # repeated behind the audit's back
+    with Producer(bootstrap_servers=bootstrap) as producer:  # repeats a record without an audit
         producer.send(topic, b"7", timestamp=start_ms + 700)
 
     class Dropping:

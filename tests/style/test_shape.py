@@ -26,8 +26,6 @@ ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.testing.plugin", "kafkap
 # Imported by programs only.
 _REGISTRY_MODULES = ("avro", "json_schema", "protobuf", "schema_registry_client", "serde")
 ENTRY_POINTS |= {f"kafkapy.compat.confluent_kafka.schema_registry.{name}" for name in _REGISTRY_MODULES}
-# Built and tested before its user, which the quorum's driver will be.
-AHEAD_OF_USE: set[str] = set()
 
 
 def shown(path):
@@ -85,9 +83,7 @@ def test_every_module_is_imported():
     }
     packages = {name for name, path in modules().items() if path.name == "__init__.py"}
     lazily = {name for name in modules() if name in named or (".handlers." in name and name.split(".")[-1] in named)}
-    assert set(modules()) >= AHEAD_OF_USE
-    assert not AHEAD_OF_USE & set(used), "in use now: take it off the list"
-    assert not sorted(set(modules()) - set(used) - packages - lazily - ENTRY_POINTS - AHEAD_OF_USE)
+    assert not sorted(set(modules()) - set(used) - packages - lazily - ENTRY_POINTS)
 
 
 def test_packages_have_an_init():

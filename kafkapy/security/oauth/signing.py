@@ -9,7 +9,8 @@ from typing import Any
 from kafkapy.errors import ConfigError
 from kafkapy.security.tls.libcrypto import FunctionTypes, LibcryptoError, load, sign_sha256
 
-ALGORITHMS = {"RS256": 6, "ES256": 408}  # -> the type of the key (EVP_PKEY_RSA, EVP_PKEY_EC)
+# Algorithm -> the type of its key (EVP_PKEY_RSA, EVP_PKEY_EC).
+ALGORITHMS = {"RS256": 6, "ES256": 408}
 _COORDINATE_BYTES = 32
 _Pointer = ctypes.c_void_p
 _TYPES: FunctionTypes = {

@@ -77,7 +77,7 @@ def test_every_registered_node_judges_an_update():
         "Invalid update version 30 for feature metadata.version. Broker 3 only supports versions 7-25"
     )
     image = OLD._replace(controllers=controllers((1, old), (2, without)))
-    assert update(image, asked) == [("metadata.version", 30)]  # controller 1 judges by its program
+    assert update(image, asked) == [("metadata.version", 30)]  # controller 1 compares with its own code's levels
     assert refusal(image, ("streams.version", 1, 1)).endswith("Controller 2 does not support this feature.")
     voters = QuorumVersion(voter_ids=frozenset({1, 2, 5}))
     assert refusal(image, asked, quorum=voters).endswith(
