@@ -109,7 +109,11 @@ def _signals_of(
 
 
 def sums(signals: DataFrame) -> DataFrame:
-    """Returns, for each rule and horizon (`position`), the sums `days`, `gain`, `wins` and `known`."""
+    """Returns the sums for each rule and each horizon, whose index is the column `position`.
+
+    `days` is the number of signals; of these, the returns of `known` are known. `gain` is the sum of the known returns,
+    and `wins` the number of the positive ones.
+    """
     values = F.posexplode(F.arrays_zip("gains", "wins", "known")).alias("position", "value")
     return (
         signals.select("rule", "days", values)

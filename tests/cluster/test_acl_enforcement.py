@@ -71,7 +71,8 @@ def is_denied(action: Callable[..., object], *arguments: object) -> bool:
 
 
 class User:
-    """The clients of ada. Each connects to one node first; records go to the leaders of partitions."""
+    """A producer and a consumer of the user ada. They find the cluster by the broker `node_id`, and connect to leaders.
+    """
 
     def __init__(self, cluster: SecuredCluster, node_id: int) -> None:
         self._settings = {

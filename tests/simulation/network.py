@@ -34,7 +34,7 @@ class Network:
             self.trace.append(f"{self.now_ms - BEGIN_MS:7} {text}")
 
     def after(self, delay_ms: int, action: Action) -> None:
-        """Schedules an event."""
+        """Makes `advance` call `action()` when `delay_ms` milliseconds of simulated time have passed."""
         heapq.heappush(self._events, (self.now_ms + delay_ms, next(self._numbers), action))
 
     def advance(self, duration_ms: int) -> None:

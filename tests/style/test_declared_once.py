@@ -43,7 +43,7 @@ def named_outside_the_table() -> set[str]:
 
 
 def read_as_attributes() -> set[str]:
-    """Returns the attributes of every name that ends in `config`: the broker's and the topics' keys."""
+    """Returns the names of the attributes that the code reads from objects whose name ends in `config`."""
     return {
         node.attr
         for tree in trees_outside_the_table()

@@ -26,9 +26,10 @@ def show(visit: Visit) -> Page:
 
 
 def curves_of(visit: Visit, series: dict[str, tuple[str, str]]) -> list[Curve]:
-    """Returns the curves of the last hour of some series, by their names with label and unit; those with points only.
+    """Returns a curve of the last hour for each of the series that has points.
 
-    Returns an empty list if the console keeps no history for this user.
+    `series` has the label and the unit of each series, by its name. Returns an empty list if the console keeps no
+    history for this user.
     """
     if visit.cluster.history is None:
         return []
