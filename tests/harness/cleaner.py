@@ -248,7 +248,10 @@ class Workload:
 
 
 def run_workload(root, seed, *, steps=40, old_formats=True, map_bytes=None):
-    """Runs a random workload with some cleaning, and a last one; returns the workload for `check_cleaned`."""
+    """Runs a random workload, during which the cleaner sometimes runs, and then the cleaner until no pass is due.
+
+    Returns the workload for `check_cleaned`.
+    """
     chance = random.Random(seed)
     harness = CleanerHarness(
         root,

@@ -65,9 +65,10 @@ def message_versions(message: dict[str, Any]) -> list[int]:
 
 
 def default_of(field: dict[str, Any]) -> Any:
-    """Returns a new default value of a field.
+    """Returns the default value of a field; a new object at each call.
 
-    Kafka has no default if its definition has JSON's null; the text "null" is the default null.
+    The text "null" in a definition means that the default is null. A definition with JSON's null, as one without any
+    default, means the default of the field's type.
     """
     given = field.get("default")
     if given == "null":

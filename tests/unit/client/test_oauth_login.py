@@ -42,7 +42,7 @@ def first_message(made: OauthLogin) -> str:
 
 
 def make_token() -> str:
-    """Returns a token, as an application's function."""
+    """Returns a token, as a function of an application would."""
     return token(sub="from-python")
 
 

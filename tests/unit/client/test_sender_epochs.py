@@ -32,7 +32,10 @@ class Partition:
         self.written: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (id, epoch) -> first and next sequence
 
     def receive(self, batch):
-        """Returns the batch's error, or None if no response is sent."""
+        """Handles a batch that the producer has sent, by the next entry of the script.
+
+        Returns the error of the response, or None if the producer gets no response.
+        """
         sequences = batch.base_sequence, batch.base_sequence + batch.record_count
         self.attempts.append((batch.producer_id, batch.producer_epoch, batch.base_sequence))
         outcome = self.script.pop(0) if self.script else Error.NONE
