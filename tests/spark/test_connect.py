@@ -25,7 +25,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def searches(topics):
-    """Returns the topic of a window of search terms, and of a heartbeat that closes it."""
+    """Returns a topic with the search terms of one window, and with a later heartbeat, which closes the window."""
     topic = topics.create()
     with Producer(bootstrap_servers=topics.bootstrap) as producer:
         for index, term in enumerate(WINDOW_1):

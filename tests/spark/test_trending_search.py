@@ -16,7 +16,7 @@ MINUTE_MS = 60_000
 
 
 def searches(spark, rows):
-    """Returns the rows of (value, second, key)."""
+    """Returns a DataFrame of records; each of `rows` is (value, seconds after START, key)."""
     made = [record(value, second, key, offset=index) for index, (value, second, key) in enumerate(rows)]
     return spark.createDataFrame(made, SCHEMA)
 

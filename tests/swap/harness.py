@@ -200,7 +200,10 @@ def new_topic(admin: AdminClient, topic: str, partitions: int, configs: dict[str
 
 
 def goes_on(before: list[tuple[int, int]], epochs: list[tuple[int, int]]) -> bool:
-    """Returns whether the history has only grown; an epoch without records may be replaced by the next one."""
+    """Returns whether the leader epochs `epochs` of a log continue those that it had before, as (epoch, start offset).
+
+    The last of the former epochs may be replaced by a newer one at the same offset, because it has no records.
+    """
     if before and len(epochs) >= len(before) and epochs[len(before) - 1][1] == before[-1][1]:
         before = [*before[:-1], epochs[len(before) - 1]]
     return epochs[: len(before)] == before
