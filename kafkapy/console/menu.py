@@ -1,5 +1,6 @@
-"""The entries of the menu: the name by which a page says that an entry is its own, the path below that of a cluster,
-and the label.
+"""The entries of the menu: (the name by which a page is marked as belonging to the entry, path, label).
+
+The path follows that of a cluster.
 """
 
 MENU = (

@@ -55,7 +55,7 @@ class Quit(Exception):
 
 
 class ZooKeeperShell:
-    """The state of a shell: its session, the history of typed lines, the last exit code, and if events are printed."""
+    """The state of a shell: its session, the typed lines, the last exit code, and whether events are printed."""
 
     def __init__(self, address: str, timeout_ms: int, *, accepts_read_only: bool = False) -> None:
         self._address = address
