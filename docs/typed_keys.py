@@ -58,14 +58,14 @@ NEVER_UNSET = frozenset({"process.roles"})
 
 
 def broker_keys() -> str:
-    """kafkapy/config/broker_keys.py."""
+    """Returns the source code of kafkapy/config/broker_keys.py."""
     rows = STATIC_ROWS | DYNAMIC_ONLY_ROWS
     shown = [row for name, row in rows.items() if name not in PARSED_BY_BROKER_CONFIG]
     return _module("The broker's keys", "BrokerKeys", "BrokerConfig", PARSED_REMARK, shown)
 
 
 def topic_keys() -> str:
-    """kafkapy/config/topic_keys.py."""
+    """Returns the source code of kafkapy/config/topic_keys.py."""
     return _module("A topic's keys", "TopicKeys", "TopicConfig", "", TOPIC_ROWS.values())
 
 
@@ -92,6 +92,9 @@ def _import(names: list[str]) -> str:
 
 
 def _maker(row: Row) -> str:
-    """The function of kafkapy/config/typed_key.py; the empty text of a class is no class."""
+    """Returns the name of the function in kafkapy/config/typed_key.py that makes the attribute of a key.
+
+    A key for a class is optional, because its value may be the empty text, which names none.
+    """
     is_optional = row.type is CLASS or (default_value(row) is None and row.name not in NEVER_UNSET)
     return f"optional_{MAKERS[row.type]}" if is_optional else MAKERS[row.type]

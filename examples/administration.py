@@ -19,7 +19,7 @@ from kafkapy.errors import ApiError, Error
 
 
 def create(admin: Admin, topic: str) -> None:
-    """Creates the topic with a configuration of its own; an older run may have left it behind."""
+    """Deletes the topic if an earlier run has left it, and creates it with a configuration of its own."""
     try:
         admin.delete_topics([topic]).check()
     except ApiError as error:
