@@ -66,7 +66,7 @@ class DelayService(RelayService):
         properties: the configuration of the clients.
         topic: the delay topic.
         partitions: the number of partitions of the delay topic if it is created.
-        most_pending: the number of pending records of this process from which on it reads no further ones.
+        most_pending: the largest number of pending records of this process; with so many, it reads no more.
         most_delay_ms: a record with a longer delay becomes a dead letter.
         instance: a name for this process that no other process of the group has at the same time; None: a random name.
         """

@@ -11,7 +11,7 @@ from kafkapy.types import TopicPartition
 
 # The runs that are kept for each partition; an earlier offset is translated to the first one of them.
 MOST_RUNS = 10_000
-# The header with the names of the clusters that a record has come through, divided by commas.
+# The header with the names of the clusters that a record has come through, separated by commas.
 PATH = "kafkapy.mirror.path"
 _FORM_VERSION = 1
 

@@ -65,8 +65,13 @@ TOOL = Tool(
     options=(
         Option("topic", "Compare only this topic; may be repeated.", "topic"),
         Option("group", "Compare only this group, also if it has counted nothing; may be repeated.", "group"),
-        Option("since", "Compare only buckets of this time back from now, such as 1d.", "duration"),
-        Option("settle", "Leave out the buckets of the last time, which are not complete.", "duration", default="60s"),
+        Option("since", "Compare only the buckets that are younger than this, such as 1d.", "duration"),
+        Option(
+            "settle",
+            "Leave out the buckets that are younger than this, because they may be incomplete.",
+            "duration",
+            default="60s",
+        ),
         Option("audit-topic", "The topic of the counts.", "topic", default=AUDIT_TOPIC),
         Option("json", "Print each difference as a line of JSON."),
         *CONNECTION,

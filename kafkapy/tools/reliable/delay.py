@@ -55,7 +55,7 @@ TOOL = Tool(
         Option("partitions", "The partitions of a topic that is created.", "number", INTEGER, DEFAULT_PARTITIONS),
         Option(
             "max-pending",
-            "The pending records from which on this process reads no further ones until some were sent.",
+            "The largest number of pending records: with so many, this process reads no more until some were sent.",
             "records",
             INTEGER,
             MOST_PENDING,

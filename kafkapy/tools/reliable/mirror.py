@@ -83,7 +83,9 @@ TOOL = Tool(
         Option(
             "producer.config", "The configuration of the target cluster's clients.", "config file", completes="file"
         ),
-        Option("include", "The regular expression of the topics to copy; a comma divides alternatives.", "Java regex"),
+        Option(
+            "include", "The regular expression of the topics to copy; a comma separates alternatives.", "Java regex"
+        ),
         Option("whitelist", "The former name of --include.", "Java regex"),
         Option("exclude", "The regular expression of topics that are not copied.", "regex"),
         Option("blacklist", "The former name of --exclude.", "regex"),
@@ -91,8 +93,9 @@ TOOL = Tool(
         Option("source-name", "The name of the source cluster.", "name", default="source", is_ours=True),
         Option(
             "target-name",
-            "The name of the target cluster: copies get a header with their way, and records that have come through "
-            "the target are not copied. Required if two clusters mirror each other under the same names of topics.",
+            "The name of the target cluster: copies get a header with the clusters that they have come through, and "
+            "records that have come through the target are not copied. Required if two clusters mirror each other "
+            "under the same names of topics.",
             "name",
             is_ours=True,
         ),

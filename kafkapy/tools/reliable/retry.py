@@ -63,7 +63,7 @@ TOOL = Tool(
         ),
         Option(
             "delays",
-            "The delays before the second attempt, the third and so on, divided by commas.",
+            "The delays before the second attempt, the third and so on, separated by commas.",
             "durations",
             default="5s,1m,10m",
         ),

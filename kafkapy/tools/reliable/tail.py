@@ -41,7 +41,7 @@ TOOL = Tool(
         Option("key", "The key of all records; by default none.", "text"),
         Option(
             "name",
-            "What distinguishes this program from others on this host with the same topic; by default the topic.",
+            "A name that no other such program on this host has for the same topic; by default the topic.",
             "name",
         ),
         Option("new-only", "Begin at the present end of files that were not read before."),

@@ -82,7 +82,7 @@ TOOL = Tool(
     options=(
         Option("id", "The id of a trace, the second part of a record's header traceparent.", "hex"),
         Option("record", "A record of the trace, such as orders-0@17.", "topic-partition@offset"),
-        Option("since", "Read only trace records of this time back from now, such as 2h.", "duration"),
+        Option("since", "Read only the trace records that are younger than this, such as 2h.", "duration"),
         Option("topic", "The topic of the trace records.", "topic", default=TRACE_TOPIC),
         Option("otlp", "Send the spans to this collector by OTLP/HTTP, such as http://localhost:4318.", "url"),
         Option("json", "Print the spans as JSON, one per line."),
