@@ -182,7 +182,7 @@ TOOL = Tool(
         ),
         Option(
             "time",
-            "The time whose first offset at or after it is printed; partitions without such a record are left out.",
+            "Print the first offset at this time or later; partitions without such a record are left out.",
             "<timestamp> / -1 or latest / -2 or earliest / -3 or max-timestamp / -4 or earliest-local / -5 or "
             "latest-tiered / -6 or earliest-pending-upload",
             default="latest",

@@ -102,7 +102,7 @@ ROWS = (
     key(
         "zookeeper.listener.view.chroot", STRING, "/", ZNODE_PATH, LOW, READ_ONLY,
         "Path of the znode below which the listener shows the cluster as Kafka's znodes (/brokers, /config and others). "
-        "Nodes elsewhere are free.",
+        "Programs may use all other paths as they like.",
     ),
     key(
         "zookeeper.listener.view.writes.enable", BOOLEAN, True, ANY, LOW, READ_ONLY,
