@@ -45,8 +45,8 @@ def build_commit(commit: str, target: Path) -> None:
 
 
 def server_of(tree: Path) -> type[Server]:
-    """Returns a server class with the name `before`, which runs the kafkapy of `tree`, the work tree of another commit.
-    """
+    """Returns a server class with the name `before`, which runs the kafkapy of `tree`, the work tree of another
+    commit."""
 
     class Before(Kafkapy):
         name = "before"

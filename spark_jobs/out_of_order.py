@@ -72,8 +72,8 @@ class Windows(StatefulProcessor):
             yield self._result(key[0], start, counts, newest)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Removes the window that has ended. If the key has no other window, also removes the time of its newest event.
-        """
+        """Removes the window that has ended. If the key has no other window, also removes the time of its newest
+        event."""
         start = expiredTimerInfo.getExpiryTimeInMs() - self._window_ms
         self._windows.removeKey((start,))
         if next(iter(self._windows.keys()), None) is None:

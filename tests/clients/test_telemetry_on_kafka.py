@@ -127,8 +127,8 @@ def write(kafka: Receiver, client_id: str, **options: object) -> None:
 
 
 def read(kafka: Receiver, client_id: str) -> int:
-    """Reads all records, and waits until the consumer has pushed its count of records; returns the number of records.
-    """
+    """Reads all records, and waits until the consumer has pushed its count of records; returns the number of
+    records."""
     consumer = Consumer(
         bootstrap_servers=kafka.bootstrap, client_id=client_id, group_id=client_id, auto_offset_reset="earliest"
     )

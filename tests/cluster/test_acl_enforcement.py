@@ -71,8 +71,8 @@ def is_denied(action: Callable[..., object], *arguments: object) -> bool:
 
 
 class User:
-    """A producer and a consumer of the user ada. They find the cluster by the broker `node_id`, and connect to leaders.
-    """
+    """A producer and a consumer of the user ada. They find the cluster by the broker `node_id`, and connect to
+    leaders."""
 
     def __init__(self, cluster: SecuredCluster, node_id: int) -> None:
         self._settings = {

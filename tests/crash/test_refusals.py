@@ -40,8 +40,8 @@ TOPICS = ("first", "second", "third")
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the folder of a broker that has some topics and was stopped cleanly. Tests copy it and do not change it.
-    """
+    """Returns the folder of a broker that has some topics and was stopped cleanly. Tests copy it and do not change
+    it."""
     directory = tmp_path_factory.mktemp("stopped")
     with BrokerProcess(directory) as broker:
         for topic in TOPICS:

@@ -235,8 +235,8 @@ def test_every_command_has_a_usage_line_with_the_defaults():
 
 @pytest.fixture(scope="module")
 def slow_group_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yields the address of a broker whose groups wait a minute for their first members: consumers of a new group wait.
-    """
+    """Yields the address of a broker whose groups wait a minute for their first members: consumers of a new group
+    wait."""
     settings = {"group.initial.rebalance.delay.ms": "60000"}
     with BrokerProcess(tmp_path_factory.mktemp("slow-groups"), settings) as broker:
         yield broker.bootstrap

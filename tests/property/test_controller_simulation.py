@@ -163,8 +163,8 @@ class Simulation:
             self.acknowledge(number, partition)
 
     def replicate(self) -> None:
-        """Lets a follower fetch: it truncates its log where it differs from the leader's, and gets some more records.
-        """
+        """Lets a follower fetch: it truncates its log where it differs from the leader's, and gets some more
+        records."""
         if (found := self.led()) is None:
             return
         number, partition = found

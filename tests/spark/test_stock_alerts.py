@@ -1,5 +1,5 @@
-"""Stock alerts: the strategy as a stream, with the rows of a published example, repeated and late rows, and a restart.
-"""
+"""Stock alerts: the strategy as a stream, with the rows of a published example, repeated and late rows, and a
+restart."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ TIMEOUT_S = 60
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Returns a folder with the stores: ca.pem, alice.pem with key and certificate, and a file for each of these two.
-    """
+    """Returns a folder with the stores: ca.pem, alice.pem with key and certificate, and a file for each of these
+    two."""
     folder = tmp_path_factory.mktemp("stores")
     (folder / "ca.pem").write_bytes(authority().certificate)
     write_pem(folder, client_certificate(), "alice")

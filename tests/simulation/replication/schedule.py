@@ -1,8 +1,8 @@
 """Random schedules of a cluster with replicated partitions, each determined by its seed.
 
 A schedule begins with a random cluster and takes STEPS steps: time passes, clients produce and consume, messages are
-lost, delayed, duplicated and reordered, brokers are killed, paused, cut off, stopped and started, disks lose what was not
-synced, the controller fails over, leaders are balanced, replicas are reassigned. Then everything is healed: all
+lost, delayed, duplicated and reordered, brokers are killed, paused, cut off, stopped and started, disks lose what was
+not synced, the controller fails over, leaders are balanced, replicas are reassigned. Then everything is healed: all
 replicas have to join the ISR, and all producers and consumers have to come to their ends.
 
 Three kinds of schedules differ in what they permit:

@@ -1,5 +1,5 @@
-"""Tests of the program that counts, by reflection, how many names of other clients the packages of kafkapy.compat have.
-"""
+"""Tests of the program that counts, by reflection, how many names of other clients the packages of kafkapy.compat
+have."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The replica manager starts and stops fetching as the metadata changes roles; the fetcher manager is a recording one.
-"""
+"""The replica manager starts and stops fetching as the metadata changes roles; the fetcher manager is a recording
+one."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ def wall_ms() -> int:
 
 @pytest.fixture(autouse=True)
 def time_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes all tokens at the time that `wall_ms` returns, even if the tests run long after the import of this module.
-    """
+    """Makes all tokens at the time that `wall_ms` returns, even if the tests run long after the import of this
+    module."""
     monkeypatch.setattr("tests.oauth_tokens.time", SimpleNamespace(time=lambda: NOW_S))
 
 

@@ -18,8 +18,8 @@ from kafkapy.types import ZERO_UUID, TopicPartition
 
 
 class ScriptedCluster(SourceCluster):
-    """A cluster whose metadata are `results`: each look-up takes the next element, and raises it if it is an exception.
-    """
+    """A cluster whose metadata are `results`: each look-up takes the next element, and raises it if it is an
+    exception."""
 
     def __init__(self, *results, **options):
         chosen = {} if {"subscribePattern", "assign"} & set(options) else {"subscribe": "a,b"}

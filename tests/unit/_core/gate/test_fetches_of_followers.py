@@ -25,8 +25,8 @@ LONG_MS = 600_000
 
 @pytest.fixture
 def led(tmp_path):
-    """Yields three partitions with two records each, written in two leader epochs, and a follower that has all of them.
-    """
+    """Yields three partitions with two records each, written in two leader epochs, and a follower that has all of
+    them."""
     twin = BrokerTwin(tmp_path, gated=True)
     twin.create_topic("t", len(PARTITIONS), {})
     led = LedPartitions(twin)
