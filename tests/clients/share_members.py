@@ -143,7 +143,7 @@ class Member:
 
 
 class Queue:
-    """A topic of its own and the share group that reads it from its beginning, with a short lock of its records."""
+    """A topic of its own and the share group that reads it from its beginning, with a short acquisition lock."""
 
     def __init__(self, bootstrap: str, partitions: int = 1, replicas: int = 1, **group: str) -> None:
         self.bootstrap = bootstrap

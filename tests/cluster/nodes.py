@@ -102,7 +102,7 @@ class ClusterNode(ServerProcess):
         """Returns the words that run this program's own `kafka-storage`."""
 
     def write_config(self, quorum: Mapping[str, str]) -> None:
-        """Writes the file; `quorum` are the keys by which the node finds the controllers."""
+        """Writes the node's configuration file; `quorum` are the keys by which the node finds the controllers."""
         self.config.write_text("".join(f"{key}={value}\n" for key, value in self._settings(quorum).items()))
 
     def format(self, cluster_id: str, flags: Iterable[str] = ()) -> None:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """`narrow` runs against every mutant; `wide` runs against those that survive it."""
+    """The tests for the sources below `path`: `narrow` run against every mutant, `wide` against those that survive
+    `narrow`."""
 
     path: str
     narrow: tuple[str, ...]

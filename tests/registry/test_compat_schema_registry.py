@@ -15,7 +15,7 @@ MODULES = ("schema_registry", "schema_registry.avro", "schema_registry.json_sche
 
 
 class Library:
-    """The modules of one library."""
+    """The modules of confluent-kafka, or of kafkapy's package that replaces it, and a registry client for `url`."""
 
     def __init__(self, name, url):
         self.registry, self.avro, self.json, self.protobuf = (

@@ -13,7 +13,7 @@ REFUSAL = ApiError(Error.MESSAGE_TOO_LARGE)
 
 @pytest.fixture
 def refusals() -> Refusals:
-    """Refusals of one record, "large", which the brokers have refused in a transaction of its own."""
+    """Returns the Refusals after the brokers have refused the record "large" in a transaction of its own."""
     found = Refusals()
     found.begin()
     found.tries("large")
