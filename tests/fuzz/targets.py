@@ -167,7 +167,7 @@ def _store_target(name: str) -> Target:
 
 
 def _groups(rounds: int) -> Iterator[None]:
-    """Yields once for each group of connections of these rounds."""
+    """Yields as often as groups of CONNECTIONS connections are needed for `rounds` connections."""
     for _ in range(-(-rounds // CONNECTIONS)):
         yield
 

@@ -91,7 +91,7 @@ def broker_config(**properties: str) -> BrokerConfig:
 
 
 def rules(config: BrokerConfig | None = None) -> PlacementRules:
-    """Returns rules of placement without randomness: they begin at the first broker, and count the topic ids up."""
+    """Returns rules of placement without randomness: they begin at the first broker, and number the topic ids."""
     return PlacementRules(
         config or broker_config(),
         random_below=lambda bound: 0,

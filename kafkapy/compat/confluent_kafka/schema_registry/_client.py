@@ -341,8 +341,7 @@ class SchemaRegistryClient(Closing):
     def set_config(self, subject_name: str | None = None, config: ServerConfig | None = None) -> ServerConfig:
         """Changes the settings of a subject, or the global settings if `subject_name` is None.
 
-        Returns the new settings.
-        Raises ValueError if `config` is None.
+        Returns the new settings. Raises ValueError if `config` is None.
         """
         if config is None:
             raise ValueError("config must be set")
