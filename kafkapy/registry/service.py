@@ -156,7 +156,12 @@ class RegistryService:
             messages = self._incompatibilities(parsed, schema, self.store.versions(subject), subject)
             if messages:
                 raise errors.incompatible(subject, messages)
-            schema_id = self.store.id_of(context, schema) or self.store.next_id(context)
+            schema_id = self.store.id_of(context, schema)
+            if schema_id is None:
+                schema_id = self.store.next_id(context)
+            else:
+                # All versions with one id have the same text, also if the comments of a .proto text differ.
+                schema = self.store.with_id(context, schema_id)[0].schema
         else:
             self._check_import(context, schema_id, schema)
         every = self.store.versions(subject, deleted=True)
@@ -279,10 +284,10 @@ class RegistryService:
         return None if found is None else found.schema
 
     def _find(self, subject: str, schema: Schema, *, deleted: bool = False) -> Version | None:
-        wanted = schema.content_key
+        wanted = schema.identity_key
         matching = [each for each in self.store.versions(subject, deleted=deleted) if each.schema == schema]
         matching = matching or [
-            each for each in self.store.versions(subject, deleted=deleted) if each.schema.content_key == wanted
+            each for each in self.store.versions(subject, deleted=deleted) if each.schema.identity_key == wanted
         ]
         return matching[-1] if matching else None
 
@@ -328,7 +333,7 @@ class RegistryService:
 
     def _check_import(self, context: str, schema_id: int, schema: Schema) -> None:
         others = self.store.with_id(context, schema_id)
-        if any(each.schema.content_key != schema.content_key for each in others):
+        if any(each.schema.identity_key != schema.identity_key for each in others):
             raise errors.not_permitted(f"Overwrite new schema with id {schema_id} is not permitted.")
 
     def _check_referrers(self, version: Version) -> None:

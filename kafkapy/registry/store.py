@@ -62,7 +62,7 @@ class SchemaStore:
         versions[version.number] = version
         self._versions[version.subject] = dict(sorted(versions.items()))
         context = context_of(version.subject)
-        identity, content = (version.subject, version.number), (context, version.schema.content_key)
+        identity, content = (version.subject, version.number), (context, version.schema.identity_key)
         self._by_id[context, version.id] = {**self._by_id.get((context, version.id), {}), identity: version}
         self._ids[content] = self._ids.get(content, frozenset()) | {version.id}
         guid = version.schema.guid
@@ -86,7 +86,7 @@ class SchemaStore:
         _put(self._by_guid, version.schema.guid, _without(self._by_guid[version.schema.guid], identity))
         _put(self._by_id, (context, version.id), _without(self._by_id[context, version.id], identity))
         if (context, version.id) not in self._by_id:
-            content = (context, version.schema.content_key)
+            content = (context, version.schema.identity_key)
             _put(self._ids, content, self._ids[content] - {version.id})
         for each in version.schema.references:
             place = (each.subject, each.version)
@@ -176,7 +176,7 @@ class SchemaStore:
 
     def id_of(self, context: str, schema: Schema) -> int | None:
         """Returns the id that a schema has in a context, the least one if there are several; None if it has none."""
-        return min(self._ids.get((context, schema.content_key), ()), default=None)
+        return min(self._ids.get((context, schema.identity_key), ()), default=None)
 
     def next_id(self, context: str) -> int:
         """Returns the id of the next new schema of a context."""

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from kafkapy.client.schema.proto_text import significant_text
 from kafkapy.named_tuple import NamedTuple
 
 # The limits of the schemas to which a schema refers, in all and in a chain.
@@ -75,7 +76,17 @@ class Schema(NamedTuple):
     @property
     def content_key(self) -> str:
         """A digest that is equal for equal schemas. Empty parts of metadata and rules are equal to absent ones."""
-        content = (self.type, self.text, self.references, _without_empty(self.metadata), _without_empty(self.rule_set))
+        return self._digest(self.text)
+
+    @property
+    def identity_key(self) -> str:
+        """A digest that is equal for schemas with the same id: `content_key`, but comments and white space of a
+        `.proto` text do not count.
+        """
+        return self._digest(significant_text(self.text)) if self.type == PROTOBUF else self.content_key
+
+    def _digest(self, text: str) -> str:
+        content = (self.type, text, self.references, _without_empty(self.metadata), _without_empty(self.rule_set))
         return hashlib.md5(json.dumps(content, sort_keys=True).encode(), usedforsecurity=False).hexdigest()
 
     @property

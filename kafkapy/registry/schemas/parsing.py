@@ -28,8 +28,9 @@ Resolve = Callable[[SchemaReference], Schema | None]
 def parse(schema: Schema, resolve: Resolve, *, is_new: bool) -> ParsedSchema:
     """Parses a schema. `resolve` returns the schema that a reference names, None if it does not exist.
 
-    With `is_new`, also checks the default values of Avro fields, and a JSON Schema against its metaschema; a schema
-    that was registered before may violate these rules. Raises InvalidSchema.
+    With `is_new`, also checks the default values of Avro fields, and a JSON Schema against its metaschema, and compiles
+    a `.proto` text if the compiler is installed; a schema that was registered before may violate these rules. Raises
+    InvalidSchema.
     """
     if schema.type not in SCHEMA_TYPES:
         raise InvalidSchema(f"the type {schema.type} is unknown; accepted are {', '.join(SCHEMA_TYPES)}")
@@ -40,7 +41,7 @@ def parse(schema: Schema, resolve: Resolve, *, is_new: bool) -> ParsedSchema:
         return AvroSchema(schema.text, referred.values(), is_new=is_new)
     if schema.type == JSON:
         return JsonSchema(schema.text, referred, is_new=is_new)
-    return ProtobufSchema(schema.text, referred)
+    return ProtobufSchema(schema.text, referred, is_new=is_new)
 
 
 def referred_schemas(schema: Schema, resolve: Resolve) -> dict[str, str]:
