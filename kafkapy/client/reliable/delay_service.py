@@ -4,11 +4,13 @@ A record of the delay topic moves to the topic of pending records (compacted, wi
 transaction that commits its offset. When it is due, one transaction sends it to its target and deletes it from the
 pending ones. Every transaction commits the offsets of all partitions it concerns, so that a member that has lost a
 partition is fenced. A member that gets a partition reads its pending records again.
+
+A transaction is short, because a record that becomes due while one is open waits for its end: it reads few new records,
+and sends few due ones.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -26,6 +28,7 @@ from kafkapy.client.reliable.delayed_records import (
     unpack,
 )
 from kafkapy.client.reliable.pending_records import PendingRecords
+from kafkapy.client.reliable.pending_restore import restore
 from kafkapy.client.reliable.records import Output, SourceRecord
 from kafkapy.client.reliable.refusals import Refusals
 from kafkapy.client.reliable.relay import IDLE_WAIT_S, Batch, Relay, admin_keys, unfinished
@@ -37,8 +40,9 @@ GROUP = "kafkapy-delay"
 DEFAULT_PARTITIONS = 3
 MOST_PENDING = 2_000_000
 MOST_DELAY_MS = 366 * 24 * 3600 * 1000
-# The number of due records in one transaction.
+# The due records, and the new records, of one transaction: about ten milliseconds of work each.
 MOST_DUE = 1000
+MOST_READ = 500
 _FULL_WAIT_MS = 200
 
 
@@ -81,14 +85,14 @@ class DelayService(RelayService):
             ensure_topic(admin, self._state_topic, count, {"cleanup.policy": "compact", "segment.bytes": str(64 << 20)})
             ensure_topic(admin, self._dead_topic, count, {"retention.ms": RETAINED_FOREVER})
         self._pending = PendingRecords(self._clock.wall_ms())
-        self._ready: deque[tuple[int, int]] = deque()  # partition and entry of due records
         self._unrestored: set[int] = set()
         self._restored: set[int] = set()
         self._known_targets: set[str] = set()
         self._paused = PausedPartitions()
         self._refusals = Refusals()
         self._delivered_from: set[TopicPartition] = set()  # the partitions of due records in the present transaction
-        self.relay = Relay(properties, group, self, instance=instance)
+        settings = {} if "max.poll.records" in properties else {"max.poll.records": MOST_READ}
+        self.relay = Relay(properties, group, self, instance=instance, consumer_settings=settings)
 
     @property
     def _state_topic(self) -> str:
@@ -130,13 +134,12 @@ class DelayService(RelayService):
         self._paused.forget(partitions)
         numbers = {each.partition for each in partitions}
         self._unrestored -= numbers
+        self._pending.roll_back()  # of a transaction that an error has ended
+        self._pending.drop(self._restored & numbers)
         self._restored -= numbers
-        self._drop_others()
 
     def wait_s(self, now_ms: int) -> float:
         times = self._paused.resume_due(self.relay.consumer, now_ms), self._pending.next_ms()
-        if self._ready:
-            return 0.0
         return min([IDLE_WAIT_S, *(max(each - now_ms, 0) / 1000 for each in times if each is not None)])
 
     def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
@@ -144,7 +147,6 @@ class DelayService(RelayService):
         self._delivered_from.clear()
         for number in sorted(self._unrestored):
             self._restore(relay, number)
-        self._ready += self._pending.advance(self._clock.wall_ms())
         self._deliver(relay, batch)
         for partition, ordered in records.by_partition().items():
             for record in ordered:
@@ -162,49 +164,34 @@ class DelayService(RelayService):
 
     def committed(self) -> None:
         self._refusals.committed()
-        if not self._ready:
-            self._pending.tidy(self._clock.wall_ms())
+        self._pending.commit()
 
     def aborted(self, error: Exception) -> None:
-        """Forgets all pending records, so that they are read again.
+        """Undoes the changes of the transaction in memory.
 
-        If the brokers did not answer a commit, the transaction may have been committed before it was given up.
+        If the transaction may have been committed, forgets all pending records, so that they are read again.
         """
         self._known_targets.clear()
-        self._unrestored |= self._restored
-        self._restored.clear()
-        self._drop_others()
+        self._pending.roll_back()
+        if self.relay.may_be_committed:
+            self._pending.drop(self._restored)
+            self._unrestored |= self._restored
+            self._restored.clear()
         self._refusals.aborted(error)
 
     # Internal
 
     def _restore(self, relay: Relay, number: int) -> None:
-        entries: dict[bytes, int] = {}
-        keep = frozenset(self._restored)
+        partition = TopicPartition(self._state_topic, number)
         try:
-            for record in scan(self._properties, {TopicPartition(self._state_topic, number): None}):
-                entry = entries.pop(record.key, None)
-                if entry is not None:
-                    self._pending.forget_key(number, record.key)
-                    self._pending.remove(entry)
-                if record.value is not None:
-                    found = unpack(record.value)
-                    key = found.state_key if found.is_replaceable else None
-                    entries[record.key] = self._pending.add(number, found.due_ms, record.value, key)
+            count = restore(self._pending, number, scan(self._properties, {partition: None}))
         except BaseException:
-            self._ready.clear()
-            self._pending.keep_only(keep, self._clock.wall_ms())
+            self._pending.roll_back()
+            self._pending.drop({number})
             raise
         self._unrestored.discard(number)
         self._restored.add(number)
-        relay.counts["restored"] += len(entries)
-
-    def _drop_others(self) -> None:
-        """Removes from memory the pending records of all partitions but those that are assigned and whose records were
-        read.
-        """
-        self._ready.clear()
-        self._pending.keep_only(frozenset(self._restored), self._clock.wall_ms())
+        relay.counts["restored"] += count
 
     def _read(self, relay: Relay, record: SourceRecord, batch: Batch) -> None:
         place = (record.topic, record.partition, record.offset)
@@ -254,18 +241,14 @@ class DelayService(RelayService):
 
         While `relay.is_single`, because the brokers have refused a record, adds only one.
         """
-        for _ in range(min(len(self._ready), 1 if relay.is_single else MOST_DUE)):
-            partition, entry = self._ready.popleft()
-            if not self._pending.is_live(entry):
-                self._pending.release(entry)
-                continue
+        for entry in self._pending.take_due(self._clock.wall_ms(), 1 if relay.is_single else MOST_DUE):
+            partition = self._pending.partition(entry)
             found = unpack(self._pending.content(entry))
             if relay.is_single:
                 self._refusals.tries((partition, found.state_key, found.due_ms))
             self._send_due(relay, partition, found, batch)
             if found.is_replaceable:
                 self._pending.forget_key(partition, found.state_key)
-            self._pending.release(entry)
 
     def _send_due(self, relay: Relay, partition: int, found: DelayedRecord, batch: Batch) -> None:
         error = self._refusals.error_of((partition, found.state_key, found.due_ms))

@@ -123,6 +123,11 @@ def _state_key(record: SourceRecord, record_id: bytes | None) -> bytes:
     return b"i%d:" % len(record_id) + record_id + (b"" if key is None else b"k" + key)
 
 
+def offset_of_state_key(state_key: bytes) -> int | None:
+    """Returns the offset that a key of a pending record has been made of; None if the record has an id."""
+    return int(state_key[1:]) if state_key[:1] == b"o" else None
+
+
 def pack(record: DelayedRecord) -> bytes:
     """Encodes a pending record as the bytes that are stored."""
     import msgpack

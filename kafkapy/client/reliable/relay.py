@@ -174,6 +174,8 @@ class Relay(Closing):
         self._producer: Producer | None = None
         self._has_new_positions = False
         self.is_single = False  # each transaction has one record, so that a refused record can be found
+        # The outcome of a transaction that has failed is unknown: its commit was requested, and not answered.
+        self.may_be_committed = False
 
     @property
     def most_output_bytes(self) -> int:
@@ -267,9 +269,11 @@ class Relay(Closing):
         batch.begin()
         offsets = {partition: OffsetAndMetadata(offset) for partition, offset in batch.offsets.items()}
         producer.send_offsets_to_transaction(offsets, self.consumer.group_metadata())
+        self.may_be_committed = True
         while True:
             try:
                 producer.commit_transaction()
+                self.may_be_committed = False
                 return
             except RequestTimedOut as error:
                 if self._is_stopping:
@@ -292,6 +296,8 @@ class Relay(Closing):
             raise error
         if is_refusal(error):
             self.is_single = True
+            # The error of a record, with which a commit fails before it is requested.
+            self.may_be_committed = False
 
     def _recover(self, error: Exception) -> None:
         """Ends the transaction, and returns to the committed offsets."""
@@ -300,6 +306,7 @@ class Relay(Closing):
             log.warning("A transaction is repeated: %s", error)
         self._drop_producer()
         self._transform.aborted(error)
+        self.may_be_committed = False
         self._has_new_positions = True
         self._live_producer()
 

@@ -1,8 +1,13 @@
 """A hierarchical timing wheel over numbers of entries. Pure: the time is an argument.
 
-The wheel has four levels of 256 slots. A slot of the first level covers one tick, a slot of each further level the
-whole level below. Adding an entry, and taking one that is due, cost a constant number of steps; an entry moves to a
-lower level at most three times. An entry beyond the last level waits in its last slot and is placed again from there.
+The wheel has four levels. A slot of the first level covers one tick, a slot of each further level 256 slots of the
+level below, which are a *turn* of that level. A level holds the present turn and the next one, so that the entries of a
+slot can move down while the slot before it passes: `advance` moves a limited number of them at each call. Otherwise all
+of them would have to move when their turn begins.
+
+The entries of a slot are a doubly linked list in two arrays, so that an entry can be removed from any place. Adding,
+removing and taking an entry cost a constant number of steps; an entry moves to a lower level at most three times. An
+entry beyond the last level waits in the last slot and is placed again from there.
 """
 
 from __future__ import annotations
@@ -11,112 +16,153 @@ from array import array
 from collections.abc import Callable
 
 _BITS = 8
-_SLOTS = 1 << _BITS
-_MASK = _SLOTS - 1
+_TURN = 1 << _BITS
+_SLOTS = 2 * _TURN
 _LEVELS = 4
+# The nodes of the lists: one head for each slot, the head of the due entries, then the entries.
+_DUE = _LEVELS * _SLOTS
+_HEADS = _DUE + 1
+_ALL_SLOTS = (1 << _SLOTS) - 1
+# The entries of a level that move down at one call of `advance`, about a millisecond of work.
+MOST_MOVED = 1000
 
 
 class TimingWheel:
     """The entries by due time; `due_ms_of(entry)` returns the due time of an entry in ms. Not thread-safe.
 
-    Entries are numbers below 2**32, and take eight bytes each at most. Due times are rounded up to multiples of
-    `tick_ms`.
+    Entries are numbers from 0 up, and take eight bytes each up to the highest one. Due times are rounded up to
+    multiples of `tick_ms`.
     """
 
     def __init__(self, now_ms: int, due_ms_of: Callable[[int], int], tick_ms: int = 8) -> None:
         self._tick_ms = tick_ms
         self._due_ms_of = due_ms_of
         self._tick = now_ms // tick_ms
-        self._slots = [[array("I") for _ in range(_SLOTS)] for _ in range(_LEVELS)]
-        self._counts = [0] * _LEVELS
-        self._due = array("I")  # entries that were due when they were added
+        self._next = array("I", range(_HEADS))
+        self._previous = array("I", range(_HEADS))
+        # Bit n of a level is set if its slot n may have entries.
+        self._occupied = [0] * _LEVELS
+        self._count = 0
 
     def __len__(self) -> int:
-        return sum(self._counts) + len(self._due)
+        return self._count
 
     def add(self, entry: int) -> None:
-        """Adds an entry, whose due time is `due_ms_of(entry)`."""
-        self._place(entry, self._tick_of(entry))
+        """Adds an entry that is not in the wheel, whose due time is `due_ms_of(entry)`."""
+        node = entry + _HEADS
+        if node >= len(self._next):
+            new = array("I", range(len(self._next), node + 1))
+            self._next += new
+            self._previous += new
+        self._count += 1
+        self._place(node)
 
-    def advance(self, now_ms: int) -> list[int]:
-        """Removes the entries that are due at `now_ms` and returns them in the order of their due times, rounded to
+    def put_back(self, entry: int) -> None:
+        """Adds an entry that `take` has returned before all others that are due."""
+        self._count += 1
+        self._link(entry + _HEADS, self._next[_DUE])
+
+    def remove(self, entry: int) -> None:
+        """Removes an entry of the wheel."""
+        self._count -= 1
+        self._unlink(entry + _HEADS)
+
+    def take(self, most: int) -> list[int]:
+        """Removes the first entries that were due at the last call of `advance`, and returns at most `most` of them."""
+        found: list[int] = []
+        while len(found) < most and (node := self._next[_DUE]) != _DUE:
+            self._unlink(node)
+            found.append(node - _HEADS)
+        self._count -= len(found)
+        return found
+
+    def advance(self, now_ms: int) -> None:
+        """Makes the entries that are due at `now_ms` available to `take`, in the order of their due times, rounded to
         ticks.
         """
-        due = list(self._due)
-        del self._due[:]
         end = now_ms // self._tick_ms
+        if not self._count:
+            self._tick = max(self._tick, end)
+            self._occupied = [0] * _LEVELS
         while self._tick < end:
-            if not any(self._counts):
-                self._tick = end
-                break
-            if not self._counts[0]:
-                # Nothing happens before the boundary at which the lowest level with entries is emptied.
-                level = next(index for index in range(_LEVELS) if self._counts[index])
-                self._tick = min(end, self._tick | (1 << _BITS * level) - 1)
-                if self._tick == end:
-                    break
-            self._tick += 1
-            self._cascade()
-            slot = self._slots[0][self._tick & _MASK]
-            if slot:
-                due += slot
-                self._counts[0] -= len(slot)
-                del slot[:]
-        if self._due:
-            due += self._due
-            del self._due[:]
-        return due
+            self._tick = min(end, self._next_tick() or end)
+            for level in range(_LEVELS - 1, 0, -1):
+                self._move_down(level, self._tick >> _BITS * level)
+            self._append_to_due(self._tick & _SLOTS - 1)
+        for level in range(1, _LEVELS):
+            self._move_down(level, (self._tick >> _BITS * level) + 1, MOST_MOVED)
 
     def next_ms(self) -> int | None:
         """Returns a time in ms at which to call `advance` again, not later than the next due time; None without
         entries.
 
-        It may be earlier than the next due time; `advance` then returns no entries, but the next result is later.
+        It may be earlier than the next due time; `advance` then makes no entries available, but the next result is
+        later. It is not later than the last call's time if entries are due already.
         """
-        if self._due:
-            return self._tick * self._tick_ms
-        if not any(self._counts):
+        if not self._count:
             return None
-        # At the next boundary entries of higher levels move to the first one.
-        boundary = (self._tick | _MASK) + 1 if any(self._counts[1:]) else self._tick + _SLOTS
-        slots = self._slots[0]
-        tick = next((each for each in range(self._tick + 1, boundary) if slots[each & _MASK]), boundary)
-        return tick * self._tick_ms
+        tick = self._tick if self._next[_DUE] != _DUE else self._next_tick()
+        return None if tick is None else tick * self._tick_ms
 
-    def _tick_of(self, entry: int) -> int:
-        """Returns the number of the first tick at or after the entry's due time."""
-        return -(-self._due_ms_of(entry) // self._tick_ms)
+    def _next_tick(self) -> int | None:
+        """Returns the first tick after the present one at which a slot that may have entries begins."""
+        ticks = []
+        for level, bits in enumerate(self._occupied):
+            if bits:
+                # A level has entries of less than two turns, so that the order of its slots is known.
+                slot = (self._tick >> _BITS * level) + 1
+                index = slot & _SLOTS - 1
+                turned = (bits >> index | bits << _SLOTS - index) & _ALL_SLOTS
+                ticks.append(slot + (turned & -turned).bit_length() - 1 << _BITS * level)
+        return min(ticks, default=None)
 
-    def _place(self, entry: int, tick: int) -> None:
+    def _place(self, node: int) -> None:
+        """Links a node to the slot of its due time, in the lowest level that has this slot."""
+        # The first tick at or after the due time.
+        tick = -(-self._due_ms_of(node - _HEADS) // self._tick_ms)
         if tick <= self._tick:
-            self._due.append(entry)
+            self._link(node, _DUE)
             return
-        for level in range(_LEVELS):
-            # A level holds the ticks of the present turn of its wheel, and of the next one up to its own slot.
-            if (tick >> _BITS * level) - (self._tick >> _BITS * level) < _SLOTS:
-                self._slots[level][tick >> _BITS * level & _MASK].append(entry)
-                self._counts[level] += 1
+        last = (self._tick >> _BITS * _LEVELS) + 2 << _BITS * _LEVELS  # the tick after the next turn of the last level
+        tick = min(tick, last - 1)
+        level = 0
+        while (tick >> _BITS * (level + 1)) - (self._tick >> _BITS * (level + 1)) > 1:
+            level += 1
+        index = tick >> _BITS * level & _SLOTS - 1
+        self._occupied[level] |= 1 << index
+        self._link(node, level * _SLOTS + index)
+
+    def _move_down(self, level: int, slot: int, most: int | None = None) -> None:
+        """Moves the entries of a slot, at most `most`, to the levels below."""
+        index = slot & _SLOTS - 1
+        if not self._occupied[level] >> index & 1:
+            return
+        head = level * _SLOTS + index
+        moved = 0
+        while (node := self._next[head]) != head:
+            if moved == most:
                 return
-        farthest = (self._tick >> _BITS * (_LEVELS - 1)) + _MASK
-        self._slots[_LEVELS - 1][farthest & _MASK].append(entry)
-        self._counts[_LEVELS - 1] += 1
+            self._unlink(node)
+            self._place(node)
+            moved += 1
+        self._occupied[level] &= ~(1 << index)
 
-    def _cascade(self) -> None:
-        """Moves the entries of the slots that begin at the present tick to lower levels, the highest level first."""
-        for level in range(_LEVELS - 1, 0, -1):
-            if self._tick & (1 << _BITS * level) - 1:
-                continue
-            slots = self._slots[level]
-            index = self._tick >> _BITS * level & _MASK
-            entries, slots[index] = slots[index], array("I")
-            self._counts[level] -= len(entries)
-            for entry in entries:
-                self._place_again(entry)
+    def _append_to_due(self, head: int) -> None:
+        """Moves the list of a slot of the first level to the end of the due entries."""
+        first, last = self._next[head], self._previous[head]
+        if first != head:
+            end = self._previous[_DUE]
+            self._next[end], self._previous[first] = first, end
+            self._next[last], self._previous[_DUE] = _DUE, last
+            self._next[head] = self._previous[head] = head
+        self._occupied[0] &= ~(1 << head)
 
-    def _place_again(self, entry: int) -> None:
-        tick = self._tick_of(entry)
-        if tick == self._tick:
-            self._slots[0][tick & _MASK].append(entry)
-            self._counts[0] += 1
-        else:
-            self._place(entry, tick)
+    def _link(self, node: int, following: int) -> None:
+        """Links a node before `following`; before a head, it becomes the last one of the head's list."""
+        before = self._previous[following]
+        self._next[before] = self._previous[following] = node
+        self._next[node], self._previous[node] = following, before
+
+    def _unlink(self, node: int) -> None:
+        before, following = self._previous[node], self._next[node]
+        self._next[before], self._previous[following] = following, before
