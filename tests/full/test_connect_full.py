@@ -15,6 +15,8 @@ from tests.server_process import ServerProcess
 pytestmark = [pytest.mark.peer, pytest.mark.full, pytest.mark.timeout(1800)]
 
 LINES = 5000
+# The names of the documents' example, which creates the source by POST.
+SOURCE_NAME, SINK_NAME = "local-file-distribute-source", "local-file-distribute-sink"
 SOURCE = {
     "connector.class": "FileStreamSource",
     "tasks.max": "1",
@@ -55,9 +57,10 @@ def test_an_exactly_once_source_writes_each_line_once_through_kills(
         ConnectWorker(kafka_43, tmp_path / "worker-2", broker.bootstrap) as second,
     ):
         workers = {f"127.0.0.1:{worker.port}": worker for worker in (first, second)}
-        first.request_again("PUT", "/connectors/source/config", {**SOURCE, "file": str(lines.path)})
-        second.request_again("PUT", "/connectors/sink/config", {**SINK, "file": str(sink)})
-        wait_until(lambda: first.is_running_all("source", "sink"), first.log)
+        created = {"name": SOURCE_NAME, "config": {**SOURCE, "file": str(lines.path)}}
+        first.request_again("POST", "/connectors", created)
+        second.request_again("PUT", f"/connectors/{SINK_NAME}/config", {**SINK, "file": str(sink)})
+        wait_until(lambda: first.is_running_all(SOURCE_NAME, SINK_NAME), first.log)
         with TopicReader(broker.bootstrap, "lines") as topic:
             for _ in range(3):
                 lines.append(500)
@@ -66,14 +69,14 @@ def test_an_exactly_once_source_writes_each_line_once_through_kills(
                 broker.start()
                 lines.append(500)
                 topic.wait_for(lines.count)
-            owner = first.request_again("GET", "/connectors/source/status")["tasks"][0]["worker_id"]
+            owner = first.request_again("GET", f"/connectors/{SOURCE_NAME}/status")["tasks"][0]["worker_id"]
             workers[owner].kill()
             lines.append(LINES - lines.count)
             topic.wait_for(LINES)
             workers[owner].start()
             assert topic.values == lines.all
         survivor = workers[owner]
-        wait_until(lambda: survivor.is_running_all("source", "sink"), survivor.log)
+        wait_until(lambda: survivor.is_running_all(SOURCE_NAME, SINK_NAME), survivor.log)
         # The sink is an at-least-once program.
         wait_until(lambda: {*sink.read_bytes().splitlines()} == {*lines.all}, survivor.log)
         check_offsets_api(survivor, broker, lines)
@@ -82,42 +85,42 @@ def test_an_exactly_once_source_writes_each_line_once_through_kills(
 
 def check_offsets_api(worker: ConnectWorker, broker: ServerProcess, lines: Lines) -> None:
     """Stops the source, sets its offset to the file's beginning, and resumes it: it writes the whole file again."""
-    worker.request_again("PUT", "/connectors/source/stop")
-    wait_until(lambda: state_of(worker, "source") == "STOPPED", worker.log)
-    (offset,) = worker.request_again("GET", "/connectors/source/offsets")["offsets"]
+    worker.request_again("PUT", f"/connectors/{SOURCE_NAME}/stop")
+    wait_until(lambda: state_of(worker, SOURCE_NAME) == "STOPPED", worker.log)
+    (offset,) = worker.request_again("GET", f"/connectors/{SOURCE_NAME}/offsets")["offsets"]
     assert offset == {"partition": {"filename": str(lines.path)}, "offset": {"position": lines.path.stat().st_size}}
     start = {"offsets": [{**offset, "offset": {"position": 0}}]}
-    worker.request_again("PATCH", "/connectors/source/offsets", start)
-    worker.request_again("PUT", "/connectors/source/resume")
+    worker.request_again("PATCH", f"/connectors/{SOURCE_NAME}/offsets", start)
+    worker.request_again("PUT", f"/connectors/{SOURCE_NAME}/resume")
     with TopicReader(broker.bootstrap, "lines") as topic:
         topic.wait_for(2 * LINES)
         assert topic.values == 2 * lines.all
-    worker.request_again("PUT", "/connectors/sink/stop")
-    wait_until(lambda: state_of(worker, "sink") == "STOPPED", worker.log)
-    worker.request_again("DELETE", "/connectors/sink/offsets")
-    assert worker.request_again("GET", "/connectors/sink/offsets") == {"offsets": []}
-    worker.request_again("PUT", "/connectors/sink/resume")
-    wait_until(lambda: worker.is_running_all("source", "sink"), worker.log)
+    worker.request_again("PUT", f"/connectors/{SINK_NAME}/stop")
+    wait_until(lambda: state_of(worker, SINK_NAME) == "STOPPED", worker.log)
+    worker.request_again("DELETE", f"/connectors/{SINK_NAME}/offsets")
+    assert worker.request_again("GET", f"/connectors/{SINK_NAME}/offsets") == {"offsets": []}
+    worker.request_again("PUT", f"/connectors/{SINK_NAME}/resume")
+    wait_until(lambda: worker.is_running_all(SOURCE_NAME, SINK_NAME), worker.log)
 
 
 def check_other_calls(worker: ConnectWorker) -> None:
     assert worker.request("GET", "/")["version"] == "4.3.0"
     assert worker.request("GET", "/health")["status"] == "healthy"
-    assert sorted(worker.request("GET", "/connectors")) == ["sink", "source"]
-    assert set(worker.request("GET", "/connectors?expand=status")) == {"sink", "source"}
-    assert worker.request("GET", "/connectors/source/topics") == {"source": {"topics": ["lines"]}}
-    assert len(worker.request("GET", "/connectors/source/tasks")) == 1
+    assert sorted(worker.request("GET", "/connectors")) == [SINK_NAME, SOURCE_NAME]
+    assert set(worker.request("GET", "/connectors?expand=status")) == {SINK_NAME, SOURCE_NAME}
+    assert worker.request("GET", f"/connectors/{SOURCE_NAME}/topics") == {SOURCE_NAME: {"topics": ["lines"]}}
+    assert len(worker.request("GET", f"/connectors/{SOURCE_NAME}/tasks")) == 1
     plugins = {plugin["class"].rpartition(".")[2] for plugin in worker.request("GET", "/connector-plugins")}
     assert plugins >= {"FileStreamSinkConnector", "FileStreamSourceConnector"}
     checked = worker.request("PUT", "/connector-plugins/FileStreamSource/config/validate", {**SOURCE, "name": "new"})
     assert checked["error_count"] == 0
-    worker.request_again("PATCH", "/connectors/source/config", {"batch.size": "50000"})
-    assert worker.request_again("GET", "/connectors/source/config")["batch.size"] == "50000"
-    worker.request_again("PUT", "/connectors/source/pause")
-    wait_until(lambda: state_of(worker, "source") == "PAUSED", worker.log)
-    worker.request_again("PUT", "/connectors/source/resume")
-    wait_until(lambda: state_of(worker, "source") == "RUNNING", worker.log)
-    for name in ("source", "sink"):
+    worker.request_again("PATCH", f"/connectors/{SOURCE_NAME}/config", {"batch.size": "50000"})
+    assert worker.request_again("GET", f"/connectors/{SOURCE_NAME}/config")["batch.size"] == "50000"
+    worker.request_again("PUT", f"/connectors/{SOURCE_NAME}/pause")
+    wait_until(lambda: state_of(worker, SOURCE_NAME) == "PAUSED", worker.log)
+    worker.request_again("PUT", f"/connectors/{SOURCE_NAME}/resume")
+    wait_until(lambda: state_of(worker, SOURCE_NAME) == "RUNNING", worker.log)
+    for name in (SOURCE_NAME, SINK_NAME):
         worker.request_again("DELETE", f"/connectors/{name}")
     wait_until(lambda: worker.request_again("GET", "/connectors") == [], worker.log)
     with pytest.raises(urllib.error.HTTPError) as refused:
