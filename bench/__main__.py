@@ -32,12 +32,12 @@ from bench.cluster.measure import run_clusters
 from bench.goals import Result, outcomes
 from bench.measure import FOREIGN_CPU_LIMIT, run_workload
 from bench.other_commit import build_commit, compare, comparison_table, server_of
+from bench.programs import RESULTS
 from bench.servers import SERVERS, Server, raise_descriptor_limit
 from bench.soak import soak
 from bench.table import WORKLOADS, in_set
 from bench.workload import SETS
 
-RESULTS = Path(__file__).parent / "results"
 
 
 def choose(names: str, known: Iterable[str], what: str) -> list[str]:

@@ -28,9 +28,9 @@ from statistics import median
 
 from bench.client_loads import LOADS
 from bench.measure import machine
+from bench.programs import RESULTS
 from bench.servers import SERVERS, Server, raise_descriptor_limit
 
-RESULTS = Path(__file__).parent / "results"
 CLIENTS = (
     "kafkapy",
     "confluent-kafka",

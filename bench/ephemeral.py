@@ -18,10 +18,10 @@ from pathlib import Path
 from statistics import median
 
 from bench.measure import machine
+from bench.programs import RESULTS
 from kafkapy.client import Consumer, Producer
 from kafkapy.testing import Broker
 
-RESULTS = Path(__file__).parent / "results"
 # The goal for the median time until the first record is acknowledged.
 GOAL_S = 0.3
 FIGURES = ("ready_s", "acknowledged_s", "read_s", "stop_s")

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 BENCH = Path(__file__).parent
-BUILD = BENCH / "results" / "build"
+RESULTS = BENCH / "results"
+BUILD = RESULTS / "build"
 OPENSSL = ["-lssl", "-lcrypto"]
 CRC32C = BENCH.parent / "kafkapy" / "_core" / "bytes" / "crc32c_hardware.c"
 

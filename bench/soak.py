@@ -19,6 +19,19 @@ ALLOWED_MEMORY_GROWTH_MB = 10
 ALLOWED_LATENCY_GROWTH = 2.0
 
 
+def first_and_last(minutes: list[Figures], key: str) -> tuple[float, float]:
+    """Returns the medians of a figure over the first and over the last third of the counted minutes."""
+    counted = minutes[len(minutes) // SETTLING :] or minutes
+    third = max(1, len(counted) // 3)
+    return median(each[key] for each in counted[:third]), median(each[key] for each in counted[-third:])
+
+
+def memory_growth(minutes: list[Figures], key: str) -> float:
+    """Returns the growth in megabytes of the resident memory that the figure `key` records."""
+    first, last = first_and_last(minutes, key)
+    return last - first
+
+
 def verdict(minutes: list[Figures]) -> dict[str, float | bool]:
     """Compares the memory and the latency at the end of a run with those at its beginning.
 
@@ -26,13 +39,10 @@ def verdict(minutes: list[Figures]) -> dict[str, float | bool]:
     compared with the first third. The result has the growth of the median resident memory in MB, the factor by which
     the median p99 has grown, and whether both are within the allowed limits.
     """
-    counted = minutes[len(minutes) // SETTLING :] or minutes
-    third = max(1, len(counted) // 3)
-    first, last = counted[:third], counted[-third:]
-    growth = median(each["memory_mb"] for each in last) - median(each["memory_mb"] for each in first)
-    slower = median(each["p99_us"] for each in last) / median(each["p99_us"] for each in first)
-    flat = growth <= ALLOWED_MEMORY_GROWTH_MB and slower <= ALLOWED_LATENCY_GROWTH
-    return {"memory_growth_mb": growth, "p99_growth": slower, "is_flat": flat}
+    growth = memory_growth(minutes, "memory_mb")
+    before, after = first_and_last(minutes, "p99_us")
+    flat = growth <= ALLOWED_MEMORY_GROWTH_MB and after / before <= ALLOWED_LATENCY_GROWTH
+    return {"memory_growth_mb": growth, "p99_growth": after / before, "is_flat": flat}
 
 
 def soak(minutes: float, output: Path) -> None:
