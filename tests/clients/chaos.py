@@ -2,7 +2,8 @@
 
 The producer also sends records that the broker refuses, so that it raises its epoch while responses are lost. After
 each round every record is in the log once and in order, every record was delivered, and no record was delivered again
-after the group had confirmed a commit of a later offset.
+after the group had confirmed a commit of a later offset. The clients reach the broker in plain text, or over TLS with
+SCRAM and sessions that end during the rounds.
 """
 
 from __future__ import annotations
@@ -13,17 +14,23 @@ import time
 from pathlib import Path
 
 from kafkapy.client import Consumer, Producer, TopicPartition
-from kafkapy.client.admin import Admin, NewTopic
+from kafkapy.client.admin import Admin, NewScramCredential, NewTopic
 from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.scram_mechanism import ScramMechanism
 from tests.broker_process import BrokerProcess
 from tests.chaos_proxy import CALM, Chances, ChaosProxy
+from tests.harness.certificates import PASSWORD, CertificateAuthority
 from tests.ports import free_ports
+from tests.security.secured_kafka import SCRAM_MODULE, USERS, sasl_client
 
 RECORDS = 300
 PARTITIONS = 3
 PATIENCE_SECONDS = 90
 PROTOCOLS = ("classic", "consumer")
 REFUSING = "refusing"  # a topic to which no record is written
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SASL_SSL")
+MECHANISM, USER = "SCRAM-SHA-512", "alice"
+SESSION_MS = 2000  # of an authentication; a broker refuses another one within a second
 _QUICK = {"reconnect.backoff.ms": 10, "retry.backoff.ms": 10, "request.timeout.ms": 1500, "client.id": "chaos"}
 
 
@@ -54,16 +61,32 @@ class Deliveries:
 
 
 class ChaosHarness:
-    """A broker that is reached through the proxy only, and a topic and a group for each protocol."""
+    """A broker that its clients reach through the proxy only, and a topic and a group for each protocol."""
 
-    def __init__(self, directory: Path, seed: int) -> None:
-        (port,) = free_ports(1)
+    def __init__(self, directory: Path, seed: int, security_protocol: str) -> None:
+        port, broker_port, inner_port = free_ports(3)
         self.seed = seed
-        self.broker = BrokerProcess(
-            directory, {"advertised.listeners": f"PLAINTEXT://localhost:{port}", "num.partitions": str(PARTITIONS)}
-        )
-        self.proxy = ChaosProxy(port, self.broker.port, seed)
-        self.bootstrap = f"localhost:{port}"
+        properties = {"num.partitions": str(PARTITIONS)}
+        self.settings: dict[str, str] = {"bootstrap.servers": f"localhost:{port}"}
+        if security_protocol == "PLAINTEXT":
+            properties["advertised.listeners"] = f"PLAINTEXT://localhost:{port}"
+            self.broker = BrokerProcess(directory, properties, port=broker_port)
+        else:
+            inner = f"PLAINTEXT://localhost:{inner_port}"
+            authority = CertificateAuthority(directory / "certificates")
+            properties |= {
+                "listeners": f"{inner},SASL_SSL://localhost:{broker_port}",
+                "advertised.listeners": f"{inner},SASL_SSL://localhost:{port}",
+                **_secured_listener(authority),
+            }
+            self.broker = BrokerProcess(directory, properties, port=inner_port)
+            self.settings |= {
+                "security.protocol": security_protocol,
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(authority.certificate_file),
+                **sasl_client(MECHANISM, USER),
+            }
+        self.proxy = ChaosProxy(port, broker_port, seed)
         self.deliveries = {protocol: Deliveries() for protocol in PROTOCOLS}
         self.sent: dict[str, list[bytes]] = {protocol: [] for protocol in PROTOCOLS}
 
@@ -103,7 +126,7 @@ class ChaosHarness:
     def _write(self, protocol: str, number: int, chance: random.Random) -> None:
         """Sends records whose values are their numbers; waits for one in ten, so that batches have all sizes."""
         settings = {
-            "bootstrap.servers": self.bootstrap,
+            **self.settings,
             "delivery.timeout.ms": 60_000,
             "max.block.ms": 60_000,
             **_QUICK,
@@ -127,7 +150,7 @@ class ChaosHarness:
 
     def _read(self, protocol: str, is_over: threading.Event, failures: list[BaseException]) -> None:
         settings = {
-            "bootstrap.servers": self.bootstrap,
+            **self.settings,
             "group.id": protocol,
             "group.protocol": protocol,
             "auto.offset.reset": "earliest",
@@ -167,7 +190,7 @@ class ChaosHarness:
     def _check(self, protocol: str, name: str) -> None:
         deliveries, sent = self.deliveries[protocol], self.sent[protocol]
         assert not deliveries.again, (name, deliveries.again[:5])
-        with Consumer(bootstrap_servers=self.bootstrap, auto_offset_reset="earliest") as consumer:
+        with Consumer(self.settings, auto_offset_reset="earliest") as consumer:
             partitions = [TopicPartition(protocol, each) for each in range(PARTITIONS)]
             consumer.assign(partitions)
             log: dict[TopicPartition, list[bytes]] = {where: [] for where in partitions}
@@ -180,14 +203,32 @@ class ChaosHarness:
             assert deliveries.values[where] == dict(enumerate(log[where])), (name, where)
 
 
-def run_rounds(directory: Path, rounds: int, seed: int) -> dict[str, int]:
+def _secured_listener(authority: CertificateAuthority) -> dict[str, str]:
+    """Returns the properties of the listener SASL_SSL, whose certificate is for the name localhost."""
+    store = authority.issue("broker", subject="/CN=broker", names=("DNS:localhost",)).pkcs12_file
+    mechanism = f"listener.name.sasl_ssl.{MECHANISM.lower()}"
+    return {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(store),
+        "ssl.keystore.password": PASSWORD,
+        "sasl.enabled.mechanisms": MECHANISM,
+        f"{mechanism}.sasl.jaas.config": f"{SCRAM_MODULE} required;",
+        f"{mechanism}.connections.max.reauth.ms": str(SESSION_MS),
+    }
+
+
+def run_rounds(directory: Path, rounds: int, seed: int, security_protocol: str) -> dict[str, int]:
     """Runs rounds with one broker; returns the number of faults of each kind."""
-    harness = ChaosHarness(directory, seed)
+    harness = ChaosHarness(directory, seed, security_protocol)
     with harness.broker, harness.proxy:
+        if security_protocol != "PLAINTEXT":
+            with Admin(bootstrap_servers=harness.broker.bootstrap) as admin:
+                credential = NewScramCredential(USER, ScramMechanism.SCRAM_SHA_512, USERS[USER])
+                admin.alter_user_scram_credentials([credential]).check()
         for protocol in PROTOCOLS:
-            with Producer(bootstrap_servers=harness.bootstrap) as producer:
+            with Producer(harness.settings) as producer:
                 producer.partitions_for(protocol)
-        with Admin(bootstrap_servers=harness.bootstrap) as admin:
+        with Admin(harness.settings) as admin:
             admin.create_topics([NewTopic(REFUSING, 1, 1, configs={"max.message.bytes": "1"})]).check()
         for number in range(rounds):
             harness.round(number)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.chaos import run_rounds
+from tests.clients.chaos import SECURITY_PROTOCOLS, run_rounds
 
 
 @pytest.mark.timeout(300)
-def test_a_few_rounds(tmp_path: Path) -> None:
-    faults = run_rounds(tmp_path, 5, seed=1)
+@pytest.mark.parametrize("security_protocol", SECURITY_PROTOCOLS)
+def test_a_few_rounds(tmp_path: Path, security_protocol: str) -> None:
+    faults = run_rounds(tmp_path, 5, 1, security_protocol)
     assert faults["cut"] + faults["drop"] > 0

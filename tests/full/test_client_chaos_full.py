@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.chaos import run_rounds
+from tests.clients.chaos import SECURITY_PROTOCOLS, run_rounds
 
 
 @pytest.mark.full
 @pytest.mark.timeout(7200)
-def test_a_hundred_rounds(tmp_path: Path) -> None:
-    faults = run_rounds(tmp_path, 100, seed=int(os.environ.get("KAFKAPY_CHAOS_SEED", "2")))
+@pytest.mark.parametrize("security_protocol", SECURITY_PROTOCOLS)
+def test_a_hundred_rounds(tmp_path: Path, security_protocol: str) -> None:
+    faults = run_rounds(tmp_path, 100, int(os.environ.get("KAFKAPY_CHAOS_SEED", "2")), security_protocol)
     assert all(faults.values()), faults
