@@ -39,7 +39,6 @@ from bench.table import WORKLOADS, in_set
 from bench.workload import SETS
 
 
-
 def choose(names: str, known: Iterable[str], what: str) -> list[str]:
     chosen = [name for name in names.split(",") if name]
     for name in chosen:
