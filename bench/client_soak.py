@@ -24,6 +24,7 @@ from bench.servers import Kafkapy, raise_descriptor_limit
 from bench.soak import ALLOWED_MEMORY_GROWTH_MB, memory_growth
 from kafkapy.client import Consumer, Producer
 
+MINUTE_S = 60.0
 TOPIC = "soak"
 VALUE = b"v" * 100
 # The logs are rolled and deleted during the run, so that memory for segments is released as well as allocated.
@@ -61,8 +62,8 @@ def verdict(minutes: list[Figures]) -> dict[str, float | bool]:
     return {**grown, "is_flat": all(each <= ALLOWED_MEMORY_GROWTH_MB for each in grown.values())}
 
 
-def soak(server: Kafkapy, minutes: int, partitions: int, rate: float) -> list[Figures]:
-    """Runs the writer and the reader for `minutes`; returns the figures of each minute."""
+def soak(server: Kafkapy, minutes: int, partitions: int, rate: float, *, minute_s: float = MINUTE_S) -> list[Figures]:
+    """Runs the writer and the reader for `minutes`; returns the figures of each minute of `minute_s` seconds."""
     server.create_topic(TOPIC, partitions, TOPIC_CONFIG)
     program = [sys.executable, "-m", "bench.client_soak", "--bootstrap", server.bootstrap, "--partitions"]
     words = [*program, str(partitions), "--rate", str(rate), "--part"]
@@ -75,7 +76,7 @@ def soak(server: Kafkapy, minutes: int, partitions: int, rate: float) -> list[Fi
         try:
             started, before = time.monotonic(), {part: process_figures.cpu_seconds(pid) for part, pid in pids.items()}
             for minute in range(1, minutes + 1):
-                time.sleep(max(0.0, started + 60 * minute - time.monotonic()))
+                time.sleep(max(0.0, started + minute_s * minute - time.monotonic()))
                 if reader.poll() is not None or writer.poll() is not None:
                     raise RuntimeError(f"the writer ended with {writer.poll()}, the reader with {reader.poll()}")
                 now = {part: process_figures.cpu_seconds(pid) for part, pid in pids.items()}

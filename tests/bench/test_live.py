@@ -2,9 +2,9 @@
 
 import json
 
-from bench import report
+from bench import client_soak, report
 from bench.measure import run_workload
-from bench.servers import SERVERS
+from bench.servers import SERVERS, Kafkapy
 from bench.soak import verdict
 from bench.table import WORKLOADS
 
@@ -51,6 +51,26 @@ def test_small_loads_of_secured_listeners(tmp_path):
     requests, produced, handshakes = found.values()
     assert requests["answered"] > requests["failed"] == 0 and produced["messages"] == 10_000
     assert handshakes["resumed"] > 0.5, "only the first handshake of each thread has no ticket"
+
+
+def test_a_small_soak_of_clients(tmp_path):
+    server = Kafkapy(tmp_path, client_soak.PROPERTIES)
+    server.start()
+    try:
+        sampled = client_soak.soak(server, 2, 10, 200, minute_s=3)
+    finally:
+        server.stop()
+    assert len(sampled) == 2
+    for figures in sampled:
+        assert all(figures[f"{part}_mb"] > 10 for part in client_soak.PARTS)
+
+
+def test_the_soak_of_clients_is_flat_or_says_so():
+    flat = dict.fromkeys((f"{part}_mb" for part in client_soak.PARTS), 40.0)
+    assert client_soak.verdict([flat] * 30)["is_flat"]
+    for part in client_soak.PARTS:
+        found = client_soak.verdict([{**flat, f"{part}_mb": 40.0 + minute} for minute in range(30)])
+        assert (found[f"{part}_growth_mb"], found["is_flat"]) == (18.0, False)
 
 
 def test_the_soak_is_flat_or_says_so():
