@@ -162,6 +162,8 @@ class Broker(ClusterNode):
         parts = self._parts = build_parts(
             self._foundation, quorum, self.cluster_id, self._policies, self._fail, self._tls
         )
+        if config.kafkapy_audit_topics:
+            self._build_audit(parts.services)
         dispatcher = Dispatcher(parts.services)
         self.reactor.dispatch = dispatcher.dispatch
         self._socket_server.on_encrypted = dispatcher.begin_session
@@ -209,6 +211,8 @@ class Broker(ClusterNode):
             self._accept(config.controller_listener_names)
             self._reactor_thread.start()
         self._start_zookeeper(parts.services)
+        if parts.services.audit is not None:
+            parts.services.audit.start()
         self._foundation.log_cleaner.start()
         parts.alter_log_dirs.resume()
         self.state = RUNNING
@@ -216,6 +220,13 @@ class Broker(ClusterNode):
             self._watch_growth()
         if self._metrics_server is not None:
             self._metrics_server.start(self._metrics_routes(), PROTECTED_PAGES)
+
+    def _build_audit(self, services: Services) -> None:
+        """Constructs the audit, which few brokers have. Raises ConfigError."""
+        from kafkapy.server.audit.construction import build_audit
+
+        listeners = self.endpoints[: len(self.config.broker_listeners)]
+        services.audit = build_audit(self.config, listeners, self._foundation.run_on_reactor, self._foundation.clock)
 
     def _keep_rights_current(self, parts: Parts, authorizer: Authorizer) -> None:
         """Makes the gate store which requests the authorizer has allowed, and rely on that until the ACLs change.
@@ -444,6 +455,8 @@ class Broker(ClusterNode):
         failure."""
         parts, log_manager = self.parts, self.log_manager
         logger.info("[KafkaRaftServer nodeId=%d] shutting down", self.config.node_id)
+        if parts.services.audit is not None and self._fatal is None:
+            parts.services.audit.stop()
         self._foundation.run_on_reactor_or_here(self._begin_stop)
         self._foundation.log_cleaner.stop()
         parts.alter_log_dirs.stop()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-from kafkapy.config.listener import Listener
+from kafkapy.config.listener import Listener, own_address
 from kafkapy.errors import ConfigError
 
 log = logging.getLogger("kafkapy.console")
@@ -22,7 +22,6 @@ LONGEST_PAUSE_S = 60.0
 # A console that has run for this time is taken to work: its next end is the first one again.
 SETTLED_S = 300.0
 CHILD_STOP_TIMEOUT_S = 5.0
-_ANY_HOST = ("", "0.0.0.0", "::")
 
 
 def console_command(address: str, arguments: str, listeners: Sequence[Listener]) -> list[str]:
@@ -38,16 +37,13 @@ def console_command(address: str, arguments: str, listeners: Sequence[Listener])
     except ValueError as error:
         raise ConfigError(f"kafkapy.console.arguments is not a list of arguments: {error}") from None
     has_config = any(word.partition("=")[0] == "--command-config" for word in words)
-    plain = [each for each in listeners if each.security_protocol == "PLAINTEXT"]
-    if not plain and not has_config:
+    server = own_address(listeners, is_secured=has_config)
+    if server is None:
         raise ConfigError(
             "kafkapy.console.listener needs a listener of the security protocol PLAINTEXT, or a client's configuration "
             "for the console: set kafkapy.console.arguments=--command-config FILE"
         )
-    chosen = listeners[0] if has_config else plain[0]
-    host = "localhost" if chosen.host in _ANY_HOST else chosen.host
     program = [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "kafkapy"]
-    server = f"[{host}]:{chosen.port}" if ":" in host else f"{host}:{chosen.port}"
     own = ["--bootstrap-server", server, "--listener", address, "--until-end-of-input"]
     return [*program, "console", *own, *words]
 

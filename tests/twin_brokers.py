@@ -17,7 +17,9 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafkapy.protocol.messages.fetch import FetchResponse
-from kafkapy.types import Clock
+from kafkapy.server.audit.audited_logs import AuditedLogs
+from kafkapy.server.audit.broker_audit import BrokerAudit
+from kafkapy.types import Clock, TopicPartition
 from tests.api_client import ask, request_bytes
 from tests.reactor_harness import frame
 
@@ -25,6 +27,7 @@ DATA_FILES = (".log", ".index", ".timeindex", ".snapshot", ".txnindex")
 PING = frame(request_bytes(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()))
 SESSION_ID_AT = 10  # in an answer to Fetch: correlation id, throttle time, error; a byte of tags in flexible versions
 TOPIC_ID_BYTES = 16
+NO_WRITER: Any = None  # of an audit whose thread is not started
 
 
 def receive(connection: socket.socket) -> bytes:
@@ -232,7 +235,7 @@ class TwinBrokers:
 
     def _frame(self, twin: BrokerTwin, number: int, key: ApiKey, version: int, request) -> bytes:
         if key not in (ApiKey.PRODUCE, ApiKey.FETCH):
-            return frame(request_bytes(key, version, request, correlation_id=number))
+            return frame(request_bytes(key, version, request, number, f"client-{number}"))
         topics = request.topic_data if key is ApiKey.PRODUCE else request.topics
         if key is ApiKey.FETCH:
             topics = topics + request.forgotten_topics_data
@@ -241,7 +244,7 @@ class TwinBrokers:
         session = request.session_id if key is ApiKey.FETCH else 0
         if session:
             request.session_id = twin.session_ids.get(session, session)
-        encoded = frame(request_bytes(key, version, request, correlation_id=number))
+        encoded = frame(request_bytes(key, version, request, number, f"client-{number}"))
         if session:
             request.session_id = session
         if key is ApiKey.PRODUCE and request.acks == 0:
@@ -266,6 +269,25 @@ class TwinBrokers:
             twin.session_ids[number] = session_id
         assert session_id == twin.session_ids[number]
         return answer[:at] + number.to_bytes(4, "big") + answer[at + 4 :]
+
+    def note_clients(self, topics: str) -> None:
+        """Makes both brokers note the clients of all appends to the topics that are created from now on and match the
+        pattern `topics`, as their audit does."""
+        for twin in (self.plain, self.gated):
+            services = twin.broker.parts.services
+            logs = AuditedLogs([topics], (), services.clock)
+            services.audit = BrokerAudit(logs, NO_WRITER, lambda work: work(), services.clock)
+
+    @staticmethod
+    def noted_clients(twin: BrokerTwin) -> dict[TopicPartition, list[tuple[int, str]]]:
+        """Returns (first offset, client id) of the runs of each partition whose clients are noted."""
+        services = twin.broker.parts.services
+        noted = {}
+        for topic_partition, partition in services.replica_manager.partitions.items():
+            if partition.client_notes is not None:
+                runs = partition.client_notes.runs_between(0, partition.log.log_end_offset)
+                noted[topic_partition] = [(offset, services.audit.logs.names.name(number)) for offset, number in runs]
+        return noted
 
     def gate_counters(self) -> dict[str, int]:
         return self.gated.broker.parts.gate.counters()

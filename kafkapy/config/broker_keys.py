@@ -136,6 +136,8 @@ class BrokerKeys(KeyValues):
     initial_broker_registration_timeout_ms = integer("initial.broker.registration.timeout.ms")
     kafka_metrics_polling_interval_secs = integer("kafka.metrics.polling.interval.secs")
     kafka_metrics_reporters = words("kafka.metrics.reporters")
+    kafkapy_audit_client_config = text("kafkapy.audit.client.config")
+    kafkapy_audit_topics = words("kafkapy.audit.topics")
     kafkapy_console_arguments = text("kafkapy.console.arguments")
     kafkapy_console_listener = text("kafkapy.console.listener")
     kafkapy_fence_dead_brokers_enable = boolean("kafkapy.fence.dead.brokers.enable")

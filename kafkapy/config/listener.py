@@ -12,6 +12,7 @@ SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PROTOCOLS_WITH_TLS = frozenset({"SSL", "SASL_SSL"})
 # The name of the listener for ZooKeeper's clients in the prefix of its keys.
 ZOOKEEPER_LISTENER_NAME = "ZOOKEEPER"
+_ANY_HOST = ("", "0.0.0.0", "::")
 _ENDPOINT = re.compile(
     r"(?P<name>[^:/]*)://(?:\[(?P<ipv6>[0-9a-fA-F:.%\w]*)\]|(?P<host>[0-9a-zA-Z\-%._]*)):(?P<port>\d+)"
 )
@@ -102,3 +103,16 @@ def parse_protocol_map(
         for name in controller_names:
             protocols.setdefault(name, "PLAINTEXT")
     return protocols
+
+
+def own_address(listeners: Sequence[Listener], *, is_secured: bool) -> str | None:
+    """Returns the address, as HOST:PORT, at which a client on this host connects to a broker.
+
+    `listeners` are the broker's listeners for clients. The address is that of the first one without security or, if
+    `is_secured` is True because the client has a configuration of its own, of the first one. None if there is none.
+    """
+    for listener in listeners:
+        if is_secured or listener.security_protocol == "PLAINTEXT":
+            host = "localhost" if listener.host in _ANY_HOST else listener.host
+            return f"[{host}]:{listener.port}" if ":" in host else f"{host}:{listener.port}"
+    return None

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kafkapy.replica.replica_manager import ReplicaManager
     from kafkapy.security.authorizer import Authorizer
     from kafkapy.security.principal_builder import PrincipalBuilder
+    from kafkapy.server.audit.broker_audit import BrokerAudit
     from kafkapy.server.client_telemetry import ClientTelemetry
     from kafkapy.server.controller_operations import ControllerOperations
     from kafkapy.server.fetch_session import FetchSessions
@@ -206,6 +207,8 @@ class Services(ControllerServices):
         self.zookeeper_offsets: ZooKeeperOffsets | None = None
         # Only with zookeeper.mirror.connect.
         self.zookeeper_mirror: ZooKeeperMirror | None = None
+        # Only with kafkapy.audit.topics.
+        self.audit: BrokerAudit | None = None
 
     @property
     def shares(self) -> ShareServices:
@@ -235,12 +238,15 @@ class Services(ControllerServices):
             self.zookeeper.shutdown()
 
     def on_optional_leadership(self, led: list[Partition], followed: list[Partition]) -> None:
-        """Notifies share groups and the listener for ZooKeeper's clients, if this broker has them, of new leaders.
+        """Notifies share groups, the listener for ZooKeeper's clients and the audit, if this broker has them, of new
+        leaders.
 
         This broker now leads the partitions `led`, and follows the partitions `followed`.
         """
         if self.zookeeper is not None:
             self.zookeeper.on_leadership(led, followed)
+        if self.audit is not None:
+            self.audit.logs.on_leadership(led, followed)
         if self.loaded_shares is not None or any(
             partition.topic_partition.topic == SHARE_GROUP_STATE_TOPIC for partition in led
         ):

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 
-from kafkapy.storage.segment_reader import batch_size
+from kafkapy.storage.segment_reader import batch_size, read_whole
 
 SMALLEST_BUFFER = 4096
 
@@ -48,13 +48,6 @@ class CleanerBuffer:
             os.close(fd)
 
     def _fill(self, fd: int, position: int, end: int) -> int:
-        wanted = min(len(self._memory), end - position)
-        length = 0
-        with memoryview(self._memory) as view:
-            while length < wanted:
-                got = os.preadv(fd, [view[length:wanted]], position + length)
-                if got == 0:
-                    break
-                length += got
+        length = read_whole(fd, self._memory, position, end)
         self._count(length)
         return length

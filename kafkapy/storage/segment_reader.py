@@ -1,5 +1,6 @@
 """Reads the batch headers of a segment file, in chunks and in all formats, up to the first invalid batch."""
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -68,7 +69,7 @@ def scan_chunk(chunk: bytes | memoryview, position: int, check_crc: bool) -> "tu
     return scan_batches(chunk, position, check_crc)
 
 
-def batch_size(chunk: bytes) -> int:
+def batch_size(chunk: bytes | bytearray) -> int:
     """Returns the size of the first batch, as its header states; 0 if the chunk is too short to contain the size."""
     if len(chunk) < LOG_OVERHEAD:
         return 0
@@ -90,3 +91,19 @@ def scan_old_entries(chunk: bytes | memoryview, chunk_position: int, check_crc: 
         entries.append(OldEntry(chunk_position + position, end - position, offset, timestamp))
         position = end
     return entries, position
+
+
+def read_whole(fd: int, memory: bytearray, position: int, end: int) -> int:
+    """Reads a file from `position` to `end`, as far as `memory` has room; returns the number of bytes.
+
+    The number is smaller than both only if the file is shorter. Raises OSError.
+    """
+    wanted = min(len(memory), end - position)
+    length = 0
+    with memoryview(memory) as view:
+        while length < wanted:
+            got = os.preadv(fd, [view[length:wanted]], position + length)
+            if got == 0:
+                break
+            length += got
+    return length

@@ -343,6 +343,7 @@ def test_same_answers_and_same_files(tmp_path, seed):
         find_codec_functions(codec)  # as if one batch of each codec had been decompressed before
     requests = Requests(random.Random(seed))
     twins = TwinBrokers(tmp_path, PROPERTIES)
+    twins.note_clients("t-*")
     for name, (partitions, configs) in TOPICS.items():
         twins.create_topic(name, partitions, configs)
     for _ in range(2):  # Python serves the first batches of a segment and of a producer
@@ -362,4 +363,7 @@ def test_same_answers_and_same_files(tmp_path, seed):
     gated, plain = twins.request_counts(twins.gated), twins.request_counts(twins.plain)
     assert gated == plain
     assert all(timed == requests for requests, _, timed in gated.values())
+    noted = twins.noted_clients(twins.gated)
+    assert noted == twins.noted_clients(twins.plain)
+    assert len({client for runs in noted.values() for _, client in runs}) == len(CONNECTIONS)
     twins.stop_and_compare()

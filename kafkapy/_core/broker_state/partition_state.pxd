@@ -7,6 +7,7 @@
 from cpython.ref cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 
+from kafkapy._core.broker_state.client_notes cimport ClientNotes
 from kafkapy._core.broker_state.log_state cimport LogState
 from kafkapy._core.broker_state.quota_sensor cimport QuotaSensor
 from kafkapy._core.broker_state.replica_state cimport ReplicaState
@@ -43,6 +44,7 @@ cdef class PartitionState:
     cdef public int32_t min_insync_replicas
     cdef public int64_t leader_epoch_start_offset
     cdef public int64_t replica_lag_max_ms
+    cdef public ClientNotes client_notes # of the audit; None: the broker does not count the partition's records
     cdef public QuotaSensor leader_throttle  # of what followers read; None: the partition is not throttled here
     cdef AwaitedOffset *first_awaited
     cdef AwaitedOffset *last_awaited

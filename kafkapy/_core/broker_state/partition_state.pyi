@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from kafkapy._core.broker_state.client_notes import ClientNotes
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy._core.broker_state.replica_state import ReplicaState
 from kafkapy._core.broker_state.topic_counters import TopicCounters
@@ -16,6 +17,7 @@ class PartitionState:
     min_insync_replicas: int
     leader_epoch_start_offset: int
     replica_lag_max_ms: int
+    client_notes: ClientNotes | None
     leader_throttle: QuotaSensor | None
     @property
     def remote_replicas(self) -> dict[int, Any]: ...

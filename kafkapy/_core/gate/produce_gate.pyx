@@ -33,7 +33,7 @@ from kafkapy._core.gate.request_versions cimport (
     FIRST_PRODUCE_WITH_TOPIC_ID, FIRST_PRODUCE_WITH_ZSTD)
 from kafkapy._core.broker_state.log_state cimport LogLimits, LogState, SegmentState
 from kafkapy._core.broker_state.partition_state cimport PartitionState
-from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64, write_unsigned_varlong
+from kafkapy._core.bytes.primitives cimport load_int16, store_int16, store_int32, store_int64, write_unsigned_varlong
 from kafkapy._core.broker_state.producer_table cimport ProducedBatch, ProducerEntry
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_ERROR, CLOSE_NO_MEMORY, GATE_DECLINED, GATE_GATHERED, ConnectionState, connection_close,
@@ -44,6 +44,7 @@ from kafkapy._core.broker_state.topic_counters cimport TopicCounters, count_appe
 
 cdef enum:
     ALL_REPLICAS = -1
+    CLIENT_ID_AT = 8                     # of its length, after the key and version of the API and the correlation id
     KAFKA_STORAGE_ERROR = 56
     ANSWER_OVERHEAD = 32                 # bytes of size prefix, header, array length, throttle time and tags, at most
     TOPIC_OVERHEAD = 16                  # bytes of a topic without its name, at most
@@ -257,6 +258,15 @@ cdef void gather_batch(GateContext gate, PartitionState partition, GatheredBatch
     assign_in_place(batch.data, batch.size, batch.base_offset, partition.leader_epoch, batch.max_timestamp, -1)
 
 
+cdef inline bint is_audited(PartitionState partition) noexcept nogil:
+    return partition.client_notes is not None
+
+
+cdef inline void note_client(PartitionState partition, const GatheredBatch *batch, const uint8_t *header) noexcept nogil:
+    """Notes which client appends the batch, for the audit; `header` is the request's, which the gate has read."""
+    partition.client_notes.note(batch.base_offset, header + CLIENT_ID_AT + 2, load_int16(header + CLIENT_ID_AT))
+
+
 cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead *head,
                         FrameCursor *cursor) noexcept nogil:
     cdef bint flexible = head.version >= FIRST_FLEXIBLE_PRODUCE
@@ -290,6 +300,8 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
     request.batch_count = gate.batch_count - first
     for index in range(first, gate.batch_count):
         gather_batch(gate, <PartitionState> gate.batches[index].partition, &gate.batches[index], index)
+        if is_audited(<PartitionState> gate.batches[index].partition):
+            note_client(<PartitionState> gate.batches[index].partition, &gate.batches[index], frame.data)
     gate.request_count += 1
     return GATE_GATHERED
 

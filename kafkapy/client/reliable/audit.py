@@ -1,4 +1,4 @@
-"""Audit: producers and consumers count records by topic and time bucket, and a comparison names gaps and surplus.
+"""Audit: producers, brokers and consumers count records by topic and time bucket; a comparison names gaps and surplus.
 
 The counts are written to a topic as msgpack arrays: version, tier, client, group, topic, bucket (ms), count. A record
 belongs to the bucket of its timestamp, so that all tiers count it in the same bucket.
@@ -18,6 +18,8 @@ from kafkapy.types import Clock, SystemClock
 
 AUDIT_TOPIC = "__kafkapy_audit"
 PRODUCED, CONSUMED = "produced", "consumed"
+# The counts of brokers: the records in the logs, and those of them that belong to aborted transactions.
+APPENDED, ABORTED = "appended", "aborted"
 BUCKET_MS = 10_000
 REPORT_MS = 10_000
 # The greatest number of pairs of topic and bucket whose counts wait to be written.
@@ -26,10 +28,12 @@ _VERSION = 1
 
 
 class Count(NamedTuple):
-    """The number of records of one topic and time bucket that a client has produced or consumed.
+    """The number of records of one topic and time bucket that a client has produced or consumed, or that a broker has
+    in its logs.
 
-    `tier` is "produced" or "consumed". `group` is the consumer's group, "" for a producer. `bucket_ms` is the beginning
-    of the time bucket in ms since 1970.
+    `tier` is "produced", "consumed", "appended" or "aborted". `client` is, in a broker's count, the client id of the
+    producer, "" if the broker does not know it. `group` is the consumer's group, "" for other tiers. `bucket_ms` is the
+    beginning of the time bucket in ms since 1970.
     """
 
     tier: str
@@ -173,23 +177,33 @@ class ConsumerAudit:
 
 
 class Difference(NamedTuple):
-    """A bucket in which the number of records that a group has consumed differs from the number that was produced.
+    """A bucket in which two of the tiers differ.
 
-    `clients` has pairs such as ("produced by CLIENT", number) for the producers of the topic and the consumers of the
-    group. `missing` is positive for a gap (records were lost or not read yet), and negative for a surplus (records were
-    read or written twice).
+    `between` names them: "produced, consumed", "produced, appended" or "appended, consumed"; `produced`, `appended` and
+    `consumed` are the numbers of records, None for the third tier. `appended` contains the records of aborted
+    transactions, whose number is `aborted`. `group` is "" unless the records were consumed. `clients` has pairs such as
+    ("produced by CLIENT", number) for the clients of both tiers.
     """
 
     topic: str
     bucket_ms: int
+    between: str
     group: str
-    produced: int
-    consumed: int
+    produced: int | None
+    appended: int | None
+    aborted: int
+    consumed: int | None
     clients: tuple[tuple[str, int], ...]
 
     @property
     def missing(self) -> int:
-        return self.produced - self.consumed
+        """The number of records that the later tier has not: positive for a gap (records were lost, or not read yet),
+        negative for a surplus (records were written or read twice)."""
+        if self.appended is None:
+            return (self.produced or 0) - (self.consumed or 0)
+        if self.consumed is None:
+            return (self.produced or 0) - self.appended
+        return self.appended - self.aborted - self.consumed
 
 
 class AuditTable:
@@ -198,6 +212,8 @@ class AuditTable:
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int], dict[tuple[str, str, str], int]] = defaultdict(lambda: defaultdict(int))
         self._groups: dict[str, set[str]] = defaultdict(set)
+        # The first and the last bucket of each topic for which there is a count of a broker.
+        self._brokers_count: dict[str, tuple[int, int]] = {}
         self.record_count = 0
 
     def add(self, count: Count) -> None:
@@ -206,24 +222,75 @@ class AuditTable:
         self.record_count += 1
         if count.tier == CONSUMED:
             self._groups[count.topic].add(count.group)
+        elif count.tier == APPENDED:
+            first, last = self._brokers_count.get(count.topic, (count.bucket_ms, count.bucket_ms))
+            self._brokers_count[count.topic] = (min(first, count.bucket_ms), max(last, count.bucket_ms))
 
     def differences(self, from_ms: int, to_ms: int, groups: Iterable[str] = ()) -> Iterator[Difference]:
-        """Yields the buckets in which a group has not consumed as many records as were produced, in the order of time.
+        """Yields the differences between the tiers, in the order of time.
 
         Only the buckets from `from_ms` to before `to_ms` (ms since 1970) are compared, for every group that has read
-        the topic, or for those in `groups`.
+        the topic, or for those in `groups`. In the buckets from the first to the last one with a broker's count of the
+        topic, the broker is compared with the producers and with each group, otherwise the producers with each group.
         """
         wanted = set(groups)
         for (topic, bucket_ms), counts in sorted(self._counts.items(), key=lambda each: (each[0][1], each[0][0])):
             if not from_ms <= bucket_ms < to_ms:
                 continue
-            produced = sum(number for (tier, _, _), number in counts.items() if tier == PRODUCED)
+            bucket = _Bucket(topic, bucket_ms, counts)
+            first, last = self._brokers_count.get(topic, (0, -1))
+            is_counted = first <= bucket_ms <= last
+            if is_counted:
+                yield from bucket.lost_on_the_way()
             for group in sorted(wanted or self._groups[topic]):
-                consumed = sum(each for (tier, name, _), each in counts.items() if (tier, name) == (CONSUMED, group))
-                if produced != consumed:
-                    clients = tuple(
-                        (f"{tier} by {client}", number)
-                        for (tier, name, client), number in sorted(counts.items())
-                        if tier == PRODUCED or name == group
-                    )
-                    yield Difference(topic, bucket_ms, group, produced, consumed, clients)
+                yield from bucket.differences_of(group, is_counted_by_brokers=is_counted)
+
+
+class _Bucket:
+    """The counts of one topic and bucket, by tier, group and client."""
+
+    def __init__(self, topic: str, bucket_ms: int, counts: Mapping[tuple[str, str, str], int]) -> None:
+        self._topic = topic
+        self._bucket_ms = bucket_ms
+        self._counts = counts
+
+    def lost_on_the_way(self) -> Iterator[Difference]:
+        """Yields the difference between the producers and the brokers, if there is one."""
+        produced, appended = self._sum(PRODUCED), self._sum(APPENDED)
+        if produced != appended:
+            clients = self._clients((PRODUCED, ""), (APPENDED, ""))
+            between = f"{PRODUCED}, {APPENDED}"
+            yield Difference(
+                self._topic, self._bucket_ms, between, "", produced, appended, self._sum(ABORTED), None, clients
+            )
+
+    def differences_of(self, group: str, *, is_counted_by_brokers: bool) -> Iterator[Difference]:
+        """Yields the difference between the brokers and a group, or between the producers and the group if the brokers
+        do not count, if there is one.
+
+        A group that has read all records of aborted transactions, too, does not differ: it reads uncommitted records.
+        """
+        consumed = self._sum(CONSUMED, group)
+        produced, appended, aborted = self._sum(PRODUCED), self._sum(APPENDED), self._sum(ABORTED)
+        if is_counted_by_brokers:
+            if consumed not in (appended - aborted, appended):
+                clients = self._clients((APPENDED, ""), (ABORTED, ""), (CONSUMED, group))
+                between = f"{APPENDED}, {CONSUMED}"
+                yield Difference(
+                    self._topic, self._bucket_ms, between, group, None, appended, aborted, consumed, clients
+                )
+        elif produced != consumed:
+            clients = self._clients((PRODUCED, ""), (CONSUMED, group))
+            between = f"{PRODUCED}, {CONSUMED}"
+            yield Difference(self._topic, self._bucket_ms, between, group, produced, None, 0, consumed, clients)
+
+    def _sum(self, tier: str, group: str = "") -> int:
+        return sum(number for (each, name, _), number in self._counts.items() if (each, name) == (tier, group))
+
+    def _clients(self, *sides: tuple[str, str]) -> tuple[tuple[str, int], ...]:
+        return tuple(
+            (f"{tier} by {client or 'unknown clients'}", number)
+            for side in sides
+            for (tier, name, client), number in sorted(self._counts.items())
+            if (tier, name) == side
+        )

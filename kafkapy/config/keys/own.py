@@ -1,9 +1,19 @@
 """Configuration keys: additions of kafkapy."""
 
-from kafkapy.config.row import BOOLEAN, INT, LOW, PASSWORD, READ_ONLY, SHORT, STRING, key
+from kafkapy.config.row import BOOLEAN, INT, LIST, LOW, PASSWORD, READ_ONLY, SHORT, STRING, key
 from kafkapy.config.validator import ADDRESS, ANY, ZNODE_PATH, at_least, one_of
 
 ROWS = (
+    key(
+        "kafkapy.audit.client.config", STRING, "", ANY, LOW, READ_ONLY,
+        "File with the configuration of the client by which the broker writes the counts of kafkapy.audit.topics. A broker "
+        "without a listener of the security protocol PLAINTEXT needs it.",
+    ),
+    key(
+        "kafkapy.audit.topics", LIST, "", ANY, LOW, READ_ONLY,
+        "Topics whose records the broker counts by client and time, for kafkapy audit; names may have the wildcards * and ?. "
+        "Internal topics and the topic of the counts are never counted. Without a value nothing is counted.",
+    ),
     key(
         "kafkapy.console.arguments", STRING, "", ANY, LOW, READ_ONLY,
         "Further arguments of the console that kafkapy.console.listener starts, as in --users FILE --allow-changes. A "

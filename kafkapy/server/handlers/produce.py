@@ -206,6 +206,8 @@ class ProduceOperation:
             self._respond({})
 
     def _append(self, checked: Checked) -> None:
+        if self._context.services.audit is not None:
+            self._note_client()
         self._manager.append_records(
             self._request.timeout_ms,
             self._request.acks,
@@ -214,6 +216,14 @@ class ProduceOperation:
             internal_topics_allowed=self._context.client_id == ADMIN_CLIENT_ID,
             checked=checked,
         )
+
+    def _note_client(self) -> None:
+        """Notes which client appends to the audited partitions, as the data gate does for its requests."""
+        client_id = (self._context.client_id or "").encode()
+        for topic_partition in self._entries:
+            partition = self._manager.partitions.get(topic_partition)
+            if partition is not None and partition.client_notes is not None:
+                partition.client_notes.note_append(partition.log.log_end_offset, client_id)
 
     def _respond(self, appended: Responses) -> None:
         context = self._context

@@ -19,12 +19,13 @@ DIFFERENT = 2
 
 
 def line_of(found: Difference) -> str:
-    """Returns a line of text for a difference: time bucket, topic, group, and the number of missing or repeated
-    records."""
+    """Returns a line of text for a difference: time bucket, topic, group or broker, and the number of missing or
+    repeated records."""
     moment = datetime.fromtimestamp(found.bucket_ms / 1000, UTC).isoformat(timespec="seconds")
     what = f"{found.missing} missing" if found.missing > 0 else f"{-found.missing} too many"
     details = ", ".join(f"{name}: {count}" for name, count in found.clients)
-    return f"{moment}  {found.topic}  group {found.group}: {what}  ({details})"
+    where = "broker" if found.consumed is None else f"group {found.group}"
+    return f"{moment}  {found.topic}  {where}: {what}  ({details})"
 
 
 def run(arguments: Arguments) -> int:
@@ -57,9 +58,11 @@ def run(arguments: Arguments) -> int:
 
 TOOL = Tool(
     name="audit",
-    description="Names the time buckets in which a group has not consumed exactly what was produced.\n\n"
-    "Producers and consumers count by the interceptors of kafkapy.client.reliable.audit; docs/reliable.md describes "
-    "how. Ends with status 2 if there are differences.",
+    description="Names the time buckets in which a broker has not appended exactly what was produced, or a group has "
+    "not consumed exactly what was appended.\n\n"
+    "Producers and consumers count by the interceptors of kafkapy.client.reliable.audit, and brokers by the key "
+    "kafkapy.audit.topics; docs/reliable.md describes how. If brokers do not count, the groups are compared with the "
+    "producers. Ends with status 2 if there are differences.",
     run=run,
     needs_arguments=False,
     options=(

@@ -6,6 +6,8 @@ import pytest
 
 from kafkapy.client.reliable import audit
 from kafkapy.client.reliable.audit import (
+    ABORTED,
+    APPENDED,
     CONSUMED,
     PRODUCED,
     AuditReporter,
@@ -82,8 +84,52 @@ def test_gaps_and_surplus_are_named_by_group():
         table.add(count)
     found = [(each.bucket_ms, each.group, each.missing) for each in table.differences(0, 20_000)]
     assert found == [(0, "less", 3), (0, "more", -1), (10_000, "full", 1), (10_000, "less", 1), (10_000, "more", 1)]
+    assert {each.between for each in table.differences(0, 20_000)} == {"produced, consumed"}
     [silent] = table.differences(0, 10_000, ["silent"])
     assert (silent.missing, silent.clients) == (10, (("produced by p1", 6), ("produced by p2", 4)))
+
+
+def test_gaps_and_surplus_are_named_on_both_sides_of_the_brokers():
+    table = AuditTable()
+    for count in (
+        Count(PRODUCED, "p", "", "t", 0, 9),  # before the brokers began to count
+        Count(CONSUMED, "c", "g", "t", 0, 8),
+        Count(PRODUCED, "p", "", "t", 10_000, 10),
+        Count(APPENDED, "p-1", "", "t", 10_000, 8),
+        Count(CONSUMED, "c", "g", "t", 10_000, 8),
+        Count(PRODUCED, "p", "", "t", 20_000, 10),  # the brokers have none of them
+        Count(PRODUCED, "p", "", "t", 30_000, 5),
+        Count(APPENDED, "p-1", "", "t", 30_000, 5),
+        Count(APPENDED, "", "", "t", 30_000, 1),
+        Count(CONSUMED, "c", "g", "t", 30_000, 5),
+        Count(PRODUCED, "p", "", "t", 40_000, 4),  # after the brokers ceased to count
+    ):
+        table.add(count)
+    found = [(each.bucket_ms, each.between, each.group, each.missing) for each in table.differences(0, 50_000)]
+    assert found == [
+        (0, "produced, consumed", "g", 1),
+        (10_000, "produced, appended", "", 2),
+        (20_000, "produced, appended", "", 10),
+        (30_000, "produced, appended", "", -1),
+        (30_000, "appended, consumed", "g", 1),
+        (40_000, "produced, consumed", "g", 4),
+    ]
+    last = list(table.differences(30_000, 40_000))[-1]
+    assert last.clients == (("appended by unknown clients", 1), ("appended by p-1", 5), ("consumed by c", 5))
+
+
+@pytest.mark.parametrize(("consumed", "missing"), [(7, None), (10, None), (6, 1), (8, -1), (11, -4)])
+def test_a_group_may_read_the_records_of_aborted_transactions_or_not(consumed, missing):
+    table = AuditTable()
+    for count in (
+        Count(PRODUCED, "p", "", "t", 0, 10),
+        Count(APPENDED, "p", "", "t", 0, 10),
+        Count(ABORTED, "p", "", "t", 0, 3),
+        Count(CONSUMED, "c", "g", "t", 0, consumed),
+    ):
+        table.add(count)
+    found = [each.missing for each in table.differences(0, 10_000)]
+    assert found == ([] if missing is None else [missing])
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\x01", b"\x92\x01\x02", b"\xc1"])

@@ -1,0 +1,19 @@
+from collections.abc import Iterable
+
+from typing_extensions import Buffer
+
+from kafkapy._core.bytes.record_decompressor import RecordDecompressor
+
+COUNTED: int
+FULL: int
+OTHER: int
+CORRUPT: int
+
+class BucketCounter(RecordDecompressor):
+    def __init__(self, bucket_size_ms: int) -> None: ...
+    @property
+    def uncounted(self) -> int: ...
+    def follow(self, clients: Iterable[tuple[int, int]], aborted: Iterable[tuple[int, int, int]]) -> None: ...
+    def count(self, chunk: Buffer, length: int, start_offset: int) -> tuple[int, int, int]: ...
+    def count_other(self, offset: int, timestamp: int, producer_id: int) -> None: ...
+    def take(self) -> list[tuple[int, bool, int, int]]: ...

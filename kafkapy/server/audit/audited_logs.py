@@ -1,0 +1,130 @@
+"""The logs of the audited partitions that this broker leads, as the audit's thread reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
+
+from kafkapy._core.broker_state.client_notes import ClientNames, ClientNotes
+from kafkapy._core.bytes.segment_file import FileRange
+from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.replica.partition import Partition
+from kafkapy.storage.log import Log
+from kafkapy.types import Clock, TopicPartition
+
+# The audit reads a log in parts of this size, or of one batch if that is larger.
+PART_BYTES = 8 << 20
+# A broker that becomes the leader of a replicated partition begins to count it after this time. By then, the former
+# leader has been notified or fenced, so that not both write counts of the same records.
+HANDOVER_MS = 20_000
+
+
+class Leadership(NamedTuple):
+    """A time during which this broker leads an audited partition.
+
+    `serial` differs from that of every other leadership. `begin_offset` was the end of the log at the beginning.
+    """
+
+    serial: int
+    begin_offset: int
+    counts_from_ms: int
+
+
+class LogPart(NamedTuple):
+    """Batches of a log whose transactions have ended, and what the log does not say about them.
+
+    `clients` and `aborted` are arguments of BucketCounter.follow. If `records` is empty, there is nothing to count
+    below `end_offset`.
+    """
+
+    records: FileRange | bytes
+    start_offset: int
+    end_offset: int
+    clients: list[tuple[int, int]]
+    aborted: list[tuple[int, int, int]]
+
+
+class AuditedLogs:
+    """The audited partitions that this broker leads. Reactor thread only, except for `names`.
+
+    `names` has the client ids of `LogPart.clients`; the audit's thread may look up the numbers that it has received.
+    """
+
+    def __init__(self, patterns: Iterable[str], excluded: Collection[str], clock: Clock) -> None:
+        """Creates the object without partitions. Audits the topics that match one of `patterns`, except for internal
+        topics and those in `excluded`."""
+        self.names = ClientNames()
+        self._patterns = tuple(patterns)
+        self._excluded = frozenset(excluded) | INTERNAL_TOPICS
+        self._clock = clock
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._leaderships: dict[TopicPartition, Leadership] = {}
+        self._serial = 0
+
+    def is_audited(self, topic: str) -> bool:
+        return topic not in self._excluded and any(fnmatchcase(topic, pattern) for pattern in self._patterns)
+
+    def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
+        """Begins to note the clients of the partitions that this broker leads now, and ceases for the others."""
+        for partition in followed:
+            if self._partitions.get(partition.topic_partition) is partition:
+                del self._partitions[partition.topic_partition]
+                del self._leaderships[partition.topic_partition]
+            partition.client_notes = None
+        for partition in led:
+            topic_partition = partition.topic_partition
+            if self._partitions.get(topic_partition) is partition or not self.is_audited(topic_partition.topic):
+                continue
+            partition.client_notes = ClientNotes(self.names)
+            self._serial += 1
+            pause_ms = HANDOVER_MS if len(partition.replicas) > 1 else 0
+            self._partitions[topic_partition] = partition
+            self._leaderships[topic_partition] = Leadership(
+                self._serial, partition.log.log_end_offset, self._clock.monotonic_ms() + pause_ms
+            )
+
+    def leaderships(self) -> Mapping[TopicPartition, Leadership]:
+        """Returns a copy of the present leaderships."""
+        return dict(self._leaderships)
+
+    def read(self, positions: Iterable[tuple[TopicPartition, int, int]], most: int) -> dict[TopicPartition, LogPart]:
+        """Returns the next part of the logs that have one, of `most` logs at most.
+
+        `positions` are triples (partition, serial of the leadership, offset of the next record); partitions that this
+        broker no longer leads are left out. Raises StorageError or ApiError.
+        """
+        parts: dict[TopicPartition, LogPart] = {}
+        for topic_partition, serial, offset in positions:
+            leadership = self._leaderships.get(topic_partition)
+            if leadership is None or leadership.serial != serial:
+                continue
+            partition = self._partitions[topic_partition]
+            if partition.log.last_stable_offset > offset or partition.log.log_end_offset < offset:
+                parts[topic_partition] = _read_part(partition.log, partition.client_notes, offset)
+                if len(parts) == most:
+                    break
+        return parts
+
+    def forget(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Drops the notes on clients below these offsets, whose counts are written."""
+        for topic_partition, offset in positions.items():
+            partition = self._partitions.get(topic_partition)
+            if partition is not None and partition.client_notes is not None:
+                partition.client_notes.forget_below(offset)
+
+
+def _read_part(log: Log, notes: ClientNotes | None, offset: int) -> LogPart:
+    """Returns the part of the log from `offset` on, up to the last stable offset.
+
+    It begins elsewhere if the log has lost records after an unclean election, or if records were deleted before they
+    were counted.
+    """
+    end_offset = log.last_stable_offset
+    start_offset = max(min(offset, end_offset), log.log_start_offset)
+    if start_offset >= end_offset:
+        return LogPart(b"", start_offset, start_offset, [], [])
+    records = log.read(start_offset, PART_BYTES, max_offset=end_offset).records
+    aborted = [each[:3] for each in log.collect_aborted_transactions(start_offset, end_offset)]
+    clients = [] if notes is None else notes.runs_between(start_offset, end_offset)
+    return LogPart(records, start_offset, end_offset, clients, aborted)

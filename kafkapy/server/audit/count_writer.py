@@ -1,0 +1,96 @@
+"""Writes the broker's counts, and the positions in the logs up to which they go, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafkapy.client.admin import Admin
+from kafkapy.client.consumer import Consumer
+from kafkapy.client.coordinator import GroupMetadata
+from kafkapy.client.producer import Producer
+from kafkapy.client.reliable.audit import AUDIT_TOPIC, Count, pack_count
+from kafkapy.client.reliable.chain_topics import ensure_topic
+from kafkapy.client.reliable.relay import RELAY_TIMEOUT_MS, admin_keys, consumer_keys, producer_keys
+from kafkapy.types import TopicPartition
+
+# The positions are committed offsets of this group, which has no members.
+AUDIT_GROUP = "__kafkapy_audit"
+# The longest time to wait for the brokers in one step.
+_TIMEOUT_MS = 10_000
+
+
+class CountWriter:
+    """A client of the cluster, on the audit's thread. Connects when it is first used; every method may block for some
+    ten seconds and may raise KafkapyError.
+
+    A broker that starts again under its node id ends the transaction of the process that was killed, so that the counts
+    and positions are always those of the last committed transaction. After an error, the caller calls `close`, forgets
+    what it has counted, and begins again with `positions`.
+    """
+
+    def __init__(self, properties: Mapping[str, Any], node_id: int) -> None:
+        name = f"kafkapy-audit-broker-{node_id}"
+        timeouts = {"default.api.timeout.ms": _TIMEOUT_MS, "request.timeout.ms": _TIMEOUT_MS // 2}
+        self._properties = {**timeouts, **properties, "client.id": name}
+        self._transactional_id = name
+        self._producer: Producer | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._producer is not None
+
+    def open(self) -> None:
+        """Creates the topic of the counts if it does not exist, and ends the transaction of a former process."""
+        if self._producer is not None:
+            return
+        with Admin(admin_keys(self._properties)) as admin:
+            ensure_topic(admin, AUDIT_TOPIC, 1, {})
+        producer = Producer(
+            {
+                "max.block.ms": _TIMEOUT_MS,
+                "delivery.timeout.ms": _TIMEOUT_MS,
+                "linger.ms": 5,
+                **producer_keys(self._properties),
+                "transaction.timeout.ms": RELAY_TIMEOUT_MS,
+                "transactional.id": self._transactional_id,
+                "enable.idempotence": True,
+                "acks": "all",
+            }
+        )
+        try:
+            producer.init_transactions()
+        except BaseException:
+            producer.close(0)
+            raise
+        self._producer = producer
+
+    def positions(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """Returns the offset of the first record of each partition that is not counted; None if none was stored."""
+        with Consumer(
+            {
+                **consumer_keys(self._properties),
+                "group.id": AUDIT_GROUP,
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "allow.auto.create.topics": False,
+            }
+        ) as consumer:
+            found = consumer.committed(partitions)
+        return {partition: None if each is None else each.offset for partition, each in found.items()}
+
+    def write(self, counts: Iterable[Count], positions: Mapping[TopicPartition, int]) -> None:
+        """Writes the counts and the positions in one transaction."""
+        producer = self._producer
+        assert producer is not None, "the writer is not open"
+        producer.begin_transaction()
+        for count in counts:
+            producer.send(AUDIT_TOPIC, pack_count(count), count.topic.encode())
+        producer.send_offsets_to_transaction(positions, GroupMetadata(AUDIT_GROUP))
+        producer.commit_transaction()
+
+    def close(self) -> None:
+        """Closes the connections, and leaves an open transaction to the next `open`."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close(0)
