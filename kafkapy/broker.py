@@ -162,8 +162,7 @@ class Broker(ClusterNode):
         parts = self._parts = build_parts(
             self._foundation, quorum, self.cluster_id, self._policies, self._fail, self._tls
         )
-        if config.kafkapy_audit_topics:
-            self._build_audit(parts.services)
+        self._build_audit(parts.services)
         dispatcher = Dispatcher(parts.services)
         self.reactor.dispatch = dispatcher.dispatch
         self._socket_server.on_encrypted = dispatcher.begin_session
@@ -210,9 +209,7 @@ class Broker(ClusterNode):
         if not self._reactor_thread.is_alive():
             self._accept(config.controller_listener_names)
             self._reactor_thread.start()
-        self._start_zookeeper(parts.services)
-        if parts.services.audit is not None:
-            parts.services.audit.start()
+        self._start_optional(parts.services)
         self._foundation.log_cleaner.start()
         parts.alter_log_dirs.resume()
         self.state = RUNNING
@@ -222,7 +219,9 @@ class Broker(ClusterNode):
             self._metrics_server.start(self._metrics_routes(), PROTECTED_PAGES)
 
     def _build_audit(self, services: Services) -> None:
-        """Constructs the audit, which few brokers have. Raises ConfigError."""
+        """Constructs the audit, if this broker counts the records of topics. Raises ConfigError."""
+        if not self.config.kafkapy_audit_topics:
+            return
         from kafkapy.server.audit.construction import build_audit
 
         listeners = self.endpoints[: len(self.config.broker_listeners)]
@@ -241,11 +240,13 @@ class Broker(ClusterNode):
         parts.controller.follow(rights)
         self._foundation.run_on_reactor_or_here(lambda: rights.poll(self.reactor.schedule))
 
-    def _start_zookeeper(self, services: Services) -> None:
-        """Starts the listener for ZooKeeper's clients and the mirror, if this broker has them.
+    def _start_optional(self, services: Services) -> None:
+        """Starts the audit, the listener for ZooKeeper's clients and the mirror, if this broker has them.
 
         The mirror writes Kafka's znodes to a ZooKeeper of the user (`zookeeper.mirror.connect`).
         """
+        if services.audit is not None:
+            services.audit.start()
         service, mirror = services.zookeeper, services.zookeeper_mirror
         if service is None and mirror is None:
             return

@@ -282,6 +282,7 @@ class TwinBrokers:
     def noted_clients(twin: BrokerTwin) -> dict[TopicPartition, list[tuple[int, str]]]:
         """Returns (first offset, client id) of the runs of each partition whose clients are noted."""
         services = twin.broker.parts.services
+        assert services.audit is not None, "the clients are not noted"
         noted = {}
         for topic_partition, partition in services.replica_manager.partitions.items():
             if partition.client_notes is not None:

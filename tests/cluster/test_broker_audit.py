@@ -21,7 +21,8 @@ RECORDS = 3000
 def counted(cluster: Cluster) -> int:
     """Returns how many records of the topic the brokers have counted."""
     properties = {"bootstrap.servers": cluster.bootstrap}
-    counts = (unpack_count(each.value) for each in scan(properties, dict.fromkeys(all_partitions(properties, AUDIT_TOPIC))))
+    records = scan(properties, dict.fromkeys(all_partitions(properties, AUDIT_TOPIC)))
+    counts = (unpack_count(each.value) for each in records)
     return sum(count.number for count in counts if (count.tier, count.topic) == (APPENDED, TOPIC))
 
 
@@ -34,6 +35,8 @@ def produce(cluster: Cluster) -> None:
 def test_each_record_is_counted_once_while_leaders_are_killed(tmp_path: Path) -> None:
     with Cluster(tmp_path, three(Flavour.KAFKAPY), properties={"kafkapy.audit.topics": TOPIC}) as cluster:
         cluster.create_topic(TOPIC, PARTITIONS)
+        produce(cluster)
+        cluster.wait_for("the first counts", lambda: counted(cluster) == RECORDS, 120)
         for victim in (1, 2):
             produce(cluster)
             cluster[victim].kill()
@@ -41,7 +44,7 @@ def test_each_record_is_counted_once_while_leaders_are_killed(tmp_path: Path) ->
             cluster.start([victim])
             for partition in range(PARTITIONS):
                 cluster.wait_for_isr(TOPIC, partition)
-        expected = 4 * RECORDS
+        expected = 5 * RECORDS
         cluster.wait_for("all counts", lambda: counted(cluster) >= expected, 120)
         for node_id in (1, 2, 3):  # each broker writes, and the next leader begins where it has ended
             cluster[node_id].stop()

@@ -1,12 +1,12 @@
-# Which clients have appended to an audited partition, as runs of offsets. The gate and the Python path note each append;
-# the thread of the audit gets copies.
+# Which clients have appended to an audited partition, as runs of offsets. The gate and the Python path note each
+# append; the thread of the audit gets copies.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef enum:
-    MOST_NAMES = 1024                    # the name of each further client is not stored
+    MOST_CLIENT_IDS = 1024                    # the name of each further client is not stored
     NAME_SLOTS = 2048                    # a power of two
-    LONGEST_NAME = 255                   # bytes; the name of a client with a longer id is not stored
-    MOST_RUNS = 16384                    # runs of a partition that the audit has not read
+    LONGEST_CLIENT_ID = 255                   # bytes; the name of a client with a longer id is not stored
+    MOST_CLIENT_RUNS = 16384             # runs of a partition that the audit has not read
 
 
 cdef struct ClientName:
@@ -15,7 +15,7 @@ cdef struct ClientName:
 
 
 cdef class ClientNames:
-    cdef ClientName names[MOST_NAMES]    # by number; number 0 has no text
+    cdef ClientName names[MOST_CLIENT_IDS]    # by number; number 0 has no text
     cdef int32_t slots[NAME_SLOTS]       # hash table of numbers; 0: empty
     cdef int32_t count
     # Returns the number of a client id, which is stored if it is new; 0 if it is empty or cannot be stored.

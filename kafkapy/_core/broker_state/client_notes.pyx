@@ -36,7 +36,7 @@ cdef class ClientNames:
         cdef uint32_t at = 2166136261
         cdef int32_t index
         cdef uint8_t *copy
-        if length <= 0 or length > LONGEST_NAME:
+        if length <= 0 or length > LONGEST_CLIENT_ID:
             return UNNAMED
         for index in range(length):
             at = (at ^ text[index]) * 16777619
@@ -45,7 +45,7 @@ cdef class ClientNames:
             if self.is_name(self.slots[at], text, length):
                 return self.slots[at]
             at = (at + 1) & (NAME_SLOTS - 1)
-        if self.count == MOST_NAMES:
+        if self.count == MOST_CLIENT_IDS:
             return UNNAMED
         copy = <uint8_t *> malloc(<size_t> length)
         if copy == NULL:
@@ -61,8 +61,8 @@ cdef class ClientNames:
 cdef class ClientNotes:
     """The clients of the appends to one partition, since this broker began to lead and audit it. Owner thread only.
 
-    Runs are in the order of offsets, and neighbours have different clients. When there are `MOST_RUNS` runs, the client
-    of all further offsets counts as unnamed until runs are forgotten.
+    Runs are in the order of offsets, and neighbours have different clients. When there are `MOST_CLIENT_RUNS` runs, the
+    client of all further offsets counts as unnamed until runs are forgotten.
     """
 
     def __cinit__(self, ClientNames names not None):
@@ -100,10 +100,10 @@ cdef class ClientNotes:
         self.count += 1
 
     cdef bint grow(self) noexcept nogil:
-        """Makes room for more runs. Returns False if there are `MOST_RUNS` already, or if memory is short."""
+        """Makes room for more runs. Returns False if there are `MOST_CLIENT_RUNS` already, or if memory is short."""
         cdef Py_ssize_t capacity = self.capacity * 2 if self.capacity else SMALLEST_CAPACITY
         cdef void *grown
-        if capacity > MOST_RUNS:
+        if capacity > MOST_CLIENT_RUNS:
             return False
         grown = realloc(self.runs, <size_t> capacity * sizeof(ClientRun))
         if grown == NULL:

@@ -246,7 +246,8 @@ cdef class BucketCounter(RecordDecompressor):
 
         The caller increases the number of a new slot.
         """
-        cdef size_t at = <size_t> (bucket_ms // self.bucket_size_ms) * 31 + <size_t> self.client * 7919 + self.is_aborted
+        cdef size_t at = (<size_t> (bucket_ms // self.bucket_size_ms) * 31 + <size_t> self.client * 7919
+                          + self.is_aborted)
         cdef BucketCount *slot
         while True:
             slot = &self.table[at & (TABLE_SLOTS - 1)]

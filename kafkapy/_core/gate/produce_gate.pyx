@@ -262,7 +262,8 @@ cdef inline bint is_audited(PartitionState partition) noexcept nogil:
     return partition.client_notes is not None
 
 
-cdef inline void note_client(PartitionState partition, const GatheredBatch *batch, const uint8_t *header) noexcept nogil:
+cdef inline void note_client(PartitionState partition, const GatheredBatch *batch,
+                             const uint8_t *header) noexcept nogil:
     """Notes which client appends the batch, for the audit; `header` is the request's, which the gate has read."""
     partition.client_notes.note(batch.base_offset, header + CLIENT_ID_AT + 2, load_int16(header + CLIENT_ID_AT))
 

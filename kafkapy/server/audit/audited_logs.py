@@ -14,16 +14,18 @@ from kafkapy.storage.log import Log
 from kafkapy.types import Clock, TopicPartition
 
 # The audit reads a log in parts of this size, or of one batch if that is larger.
-PART_BYTES = 8 << 20
-# A broker that becomes the leader of a replicated partition begins to count it after this time. By then, the former
-# leader has been notified or fenced, so that not both write counts of the same records.
-HANDOVER_MS = 20_000
+LOG_PART_BYTES = 8 << 20
+# A broker that becomes the leader of a partition after another one begins to count it after this time. By then, the
+# former leader has been notified or fenced, so that not both write counts of the same records.
+LEADER_CHANGE_PAUSE_MS = 20_000
+FIRST_LEADER_EPOCH = 0
 
 
 class Leadership(NamedTuple):
     """A time during which this broker leads an audited partition.
 
-    `serial` differs from that of every other leadership. `begin_offset` was the end of the log at the beginning.
+    `serial` differs from that of every other leadership. `begin_offset` was the end of the log when this broker began
+    to host the partition. Counting begins there if no position was ever stored.
     """
 
     serial: int
@@ -60,6 +62,7 @@ class AuditedLogs:
         self._clock = clock
         self._partitions: dict[TopicPartition, Partition] = {}
         self._leaderships: dict[TopicPartition, Leadership] = {}
+        self._begin_offsets: dict[TopicPartition, int] = {}  # of all audited partitions, also followed ones
         self._serial = 0
 
     def is_audited(self, topic: str) -> bool:
@@ -72,16 +75,22 @@ class AuditedLogs:
                 del self._partitions[partition.topic_partition]
                 del self._leaderships[partition.topic_partition]
             partition.client_notes = None
+            if not partition.is_gated:  # it is no longer hosted
+                self._begin_offsets.pop(partition.topic_partition, None)
+            elif self.is_audited(partition.topic_partition.topic):
+                self._begin_offsets.setdefault(partition.topic_partition, partition.log.log_end_offset)
         for partition in led:
             topic_partition = partition.topic_partition
             if self._partitions.get(topic_partition) is partition or not self.is_audited(topic_partition.topic):
                 continue
             partition.client_notes = ClientNotes(self.names)
             self._serial += 1
-            pause_ms = HANDOVER_MS if len(partition.replicas) > 1 else 0
+            has_predecessor = len(partition.replicas) > 1 and partition.leader_epoch > FIRST_LEADER_EPOCH
+            pause_ms = LEADER_CHANGE_PAUSE_MS if has_predecessor else 0
             self._partitions[topic_partition] = partition
+            begin_offset = self._begin_offsets.setdefault(topic_partition, partition.log.log_end_offset)
             self._leaderships[topic_partition] = Leadership(
-                self._serial, partition.log.log_end_offset, self._clock.monotonic_ms() + pause_ms
+                self._serial, begin_offset, self._clock.monotonic_ms() + pause_ms
             )
 
     def leaderships(self) -> Mapping[TopicPartition, Leadership]:
@@ -124,7 +133,7 @@ def _read_part(log: Log, notes: ClientNotes | None, offset: int) -> LogPart:
     start_offset = max(min(offset, end_offset), log.log_start_offset)
     if start_offset >= end_offset:
         return LogPart(b"", start_offset, start_offset, [], [])
-    records = log.read(start_offset, PART_BYTES, max_offset=end_offset).records
+    records = log.read(start_offset, LOG_PART_BYTES, max_offset=end_offset).records
     aborted = [each[:3] for each in log.collect_aborted_transactions(start_offset, end_offset)]
     clients = [] if notes is None else notes.runs_between(start_offset, end_offset)
     return LogPart(records, start_offset, end_offset, clients, aborted)

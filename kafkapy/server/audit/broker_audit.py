@@ -22,15 +22,17 @@ logger = logging.getLogger("kafkapy.audit")
 
 # The interval at which the thread looks for new records, and the pause after an error.
 LOOK_S = 1.0
-RETRY_S = 5.0
+ERROR_PAUSE_S = 5.0
 LONGEST_STEP_MS = 5000
 # Partitions that one call on the reactor's thread compares with their positions, and logs that it returns.
 PARTITIONS_AT_ONCE = 500
 PARTS_AT_ONCE = 16
 # Counts that are written at once, before ten seconds have passed.
-MOST_PENDING = 50_000
+MOST_UNWRITTEN_COUNTS = 50_000
+# All positions are stored again at this interval, so that they do not expire (offsets.retention.minutes).
+REFRESH_MS = 6 * 3600 * 1000
 # The longest wait of a broker that stops.
-STOP_TIMEOUT_S = 15.0
+LAST_STEP_TIMEOUT_S = 15.0
 
 OnReactor = Callable[[Callable[[], Any]], Any]
 
@@ -51,7 +53,7 @@ class Writer(Protocol):
 
 
 class _Key(NamedTuple):
-    """What the records of one count have in common."""
+    """The partition, client, outcome and bucket that the records of one count have in common."""
 
     topic_partition: TopicPartition
     client: int
@@ -83,6 +85,7 @@ class BrokerAudit:
         self._counts: Counter[_Key] = Counter()
         self._counted = TopicPartition("", 0)
         self._write_at_ms = 0
+        self._refresh_at_ms = clock.monotonic_ms() + REFRESH_MS
         self._uncounted = 0
         self._is_stopping = False
         self._wakes = threading.Event()
@@ -94,12 +97,12 @@ class BrokerAudit:
     def stop(self) -> None:
         """Counts and writes what is in the logs now, unless the brokers cannot be reached, and ends the thread.
 
-        Waits at most STOP_TIMEOUT_S seconds. What is not written now is counted after the next start.
+        Waits at most LAST_STEP_TIMEOUT_S seconds. What is not written now is counted after the next start.
         """
         self._is_stopping = True
         self._wakes.set()
         if self._thread.is_alive():
-            self._thread.join(STOP_TIMEOUT_S)
+            self._thread.join(LAST_STEP_TIMEOUT_S)
 
     # -- the thread
 
@@ -116,7 +119,7 @@ class BrokerAudit:
             except (KafkapyError, OSError, ValueError) as error:
                 logger.warning("The audit counts again from its last position on: %s", error)
                 self._begin_again()
-                pause_s = RETRY_S
+                pause_s = ERROR_PAUSE_S
         self._writer.close()
 
     def step(self, *, is_last: bool = False) -> bool:
@@ -132,7 +135,7 @@ class BrokerAudit:
         has_more = True
         while has_more and self._clock.monotonic_ms() < end_ms:
             has_more = self._count_parts()
-            if len(self._counts) >= MOST_PENDING or self._is_due():
+            if len(self._counts) >= MOST_UNWRITTEN_COUNTS or self._is_due():
                 self._write()
         if is_last:
             self._write()
@@ -147,6 +150,9 @@ class BrokerAudit:
         self._counts.clear()
 
     def _is_due(self) -> bool:
+        if self._clock.monotonic_ms() >= self._refresh_at_ms:
+            self._unwritten.update(self._positions)
+            self._refresh_at_ms = self._clock.monotonic_ms() + REFRESH_MS
         return bool(self._unwritten) and self._clock.monotonic_ms() >= self._write_at_ms
 
     def _follow_leaders(self) -> None:

@@ -17,7 +17,7 @@ from kafkapy.types import TopicPartition
 # The positions are committed offsets of this group, which has no members.
 AUDIT_GROUP = "__kafkapy_audit"
 # The longest time to wait for the brokers in one step.
-_TIMEOUT_MS = 10_000
+_CLIENT_TIMEOUT_MS = 10_000
 
 
 class CountWriter:
@@ -31,7 +31,7 @@ class CountWriter:
 
     def __init__(self, properties: Mapping[str, Any], node_id: int) -> None:
         name = f"kafkapy-audit-broker-{node_id}"
-        timeouts = {"default.api.timeout.ms": _TIMEOUT_MS, "request.timeout.ms": _TIMEOUT_MS // 2}
+        timeouts = {"default.api.timeout.ms": _CLIENT_TIMEOUT_MS, "request.timeout.ms": _CLIENT_TIMEOUT_MS // 2}
         self._properties = {**timeouts, **properties, "client.id": name}
         self._transactional_id = name
         self._producer: Producer | None = None
@@ -48,8 +48,8 @@ class CountWriter:
             ensure_topic(admin, AUDIT_TOPIC, 1, {})
         producer = Producer(
             {
-                "max.block.ms": _TIMEOUT_MS,
-                "delivery.timeout.ms": _TIMEOUT_MS,
+                "max.block.ms": _CLIENT_TIMEOUT_MS,
+                "delivery.timeout.ms": _CLIENT_TIMEOUT_MS,
                 "linger.ms": 5,
                 **producer_keys(self._properties),
                 "transaction.timeout.ms": RELAY_TIMEOUT_MS,

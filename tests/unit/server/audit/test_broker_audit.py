@@ -12,7 +12,7 @@ from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy._core.bytes.segment_file import SegmentFile
 from kafkapy.errors import ApiError, Error
 from kafkapy.server.audit.audited_logs import Leadership, LogPart
-from kafkapy.server.audit.broker_audit import BrokerAudit
+from kafkapy.server.audit.broker_audit import REFRESH_MS, BrokerAudit
 from kafkapy.types import TopicPartition
 from tests.mock_clock import MockClock
 
@@ -120,6 +120,10 @@ def test_counts_are_written_with_the_positions_after_ten_seconds(logs, clock):
     clock.advance(REPORT_MS)
     audit.step()
     assert writer.writes == 2  # nothing new, nothing written
+    writer.stored.clear()
+    clock.advance(REFRESH_MS)
+    audit.step()
+    assert writer.writes == 3 and writer.stored == {PARTITION: 5}  # before the position expires
 
 
 def test_a_partition_without_a_position_is_counted_from_the_beginning_of_the_leadership(logs, clock):
