@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from functools import partial
 from itertools import islice
@@ -157,10 +157,7 @@ class BrokerAudit:
 
     def _follow_leaders(self) -> None:
         """Looks up the positions of partitions that this broker leads now, and drops those of the others."""
-        present: dict[TopicPartition, Leadership] = self._on_reactor(self.logs.leaderships)
-        for topic_partition, leadership in list(self._leaderships.items()):
-            if present.get(topic_partition) != leadership:
-                self._drop(topic_partition)
+        present = self._drop_former()
         now_ms = self._clock.monotonic_ms()
         new = {
             topic_partition: leadership
@@ -180,11 +177,20 @@ class BrokerAudit:
                 self._write_at_ms = 0
             self._positions[topic_partition] = offset
 
-    def _drop(self, topic_partition: TopicPartition) -> None:
-        """Forgets a partition; its next leader counts from the stored position on."""
-        del self._leaderships[topic_partition], self._positions[topic_partition]
-        self._unwritten.discard(topic_partition)
-        for key in [key for key in self._counts if key.topic_partition == topic_partition]:
+    def _drop_former(self) -> Mapping[TopicPartition, Leadership]:
+        """Drops the partitions that this broker no longer leads; returns the present leaderships."""
+        present: Mapping[TopicPartition, Leadership] = self._on_reactor(self.logs.leaderships)
+        self._drop({each for each, leadership in self._leaderships.items() if present.get(each) != leadership})
+        return present
+
+    def _drop(self, partitions: Collection[TopicPartition]) -> None:
+        """Forgets partitions; their next leaders count from the stored positions on."""
+        if not partitions:
+            return
+        for topic_partition in partitions:
+            del self._leaderships[topic_partition], self._positions[topic_partition]
+            self._unwritten.discard(topic_partition)
+        for key in [key for key in self._counts if key.topic_partition in partitions]:
             del self._counts[key]
 
     def _count_parts(self) -> bool:
@@ -212,7 +218,7 @@ class BrokerAudit:
         except ApiError as error:
             logger.error("%s is not counted any more: %s", topic_partition, error)
             self._broken.add(self._leaderships[topic_partition].serial)
-            self._drop(topic_partition)
+            self._drop({topic_partition})
 
     def _groups(self) -> Iterator[list[tuple[TopicPartition, int, int]]]:
         """Yields the positions of all partitions as triples, in lists for one call on the reactor's thread each."""
@@ -226,6 +232,7 @@ class BrokerAudit:
 
     def _write(self) -> None:
         """Writes the counts of all partitions of a topic together, and the changed positions."""
+        self._drop_former()
         sums: Counter[tuple[str, str, str, int]] = Counter()
         for key, number in self._counts.items():
             client = self.logs.names.name(key.client)

@@ -188,6 +188,23 @@ def test_a_partition_that_another_broker_leads_is_dropped_with_its_counts(logs, 
     assert writer.counts == {("appended", "", 0): 1}
 
 
+def test_the_counts_of_a_partition_that_was_lost_within_a_step_are_not_written(logs, clock):
+    writer = Writer()
+    audit = make(logs, writer, clock)
+    audit.step()
+    logs.records(3)
+    read = logs.read
+
+    def read_and_lose(positions, most):
+        parts = read(positions, most)
+        logs.led.clear()
+        return parts
+
+    logs.read = read_and_lose
+    audit.step(is_last=True)
+    assert not writer.counts and writer.stored == {PARTITION: 0}
+
+
 def test_messages_of_old_formats_are_counted(logs, clock):
     writer = Writer()
     logs.append(build_message_set([(0, -1, None, b"a")], magic=0), 1)
