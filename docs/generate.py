@@ -178,11 +178,12 @@ METRICS_PAGE = f"""{MADE_BY_METRICS}
 | `/metrics` | the metrics of this page, for Prometheus |
 | `/live` | 200 if the broker's main thread responds; otherwise restart the broker |
 | `/ready` | 200 if the broker serves clients; otherwise do not send it any |
+| `/v1/...` | segments, places of records, fetches and quotas as JSON ([inspection pages](inspection.md)) |
 
 `kafkapy.metrics.tls.enable=true` encrypts the connections, with the `ssl` keys of the broker or those with the prefix
 `listener.name.metrics.` (key store, and `ssl.client.auth` with a trust store). `kafkapy.metrics.username` and
-`kafkapy.metrics.password` protect `/metrics` by HTTP basic authentication; the health pages need no password. Without
-them, use the listener on loopback only. Without the listener's key nothing is served.
+`kafkapy.metrics.password` protect `/metrics` and the inspection pages by HTTP basic authentication; the health pages
+need no password. Without them, use the listener on loopback only. Without the listener's key nothing is served.
 [packaging/prometheus](../packaging/prometheus) has alerts, [packaging/grafana](../packaging/grafana) a dashboard.
 
 - Names that begin with `kafka_` are those that the usual rules of the Prometheus JMX exporter derive from Apache

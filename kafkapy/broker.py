@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from kafkapy.metadata.image import MetadataImage
-    from kafkapy.metrics.http_server import HttpServer, Route
+    from kafkapy.metrics.http_server import HttpServer, Route, Tree
     from kafkapy.security.authorizer import Authorizer
     from kafkapy.server.exposition.broker_page import BrokerPage
+    from kafkapy.server.inspection.interface import Inspection
     from kafkapy.server.services import Services
 
 logger = logging.getLogger("kafka.server.KafkaServer")
@@ -59,6 +60,8 @@ _MISSING_CODEC = (
 # The prefix of keys for the metrics listener alone is listener.name.metrics.
 METRICS_LISTENER_NAME = "METRICS"
 PROTECTED_PAGES = frozenset({"/metrics"})
+# The pages of the inspection interface, all of them protected.
+INSPECTION_PREFIX = "/v1/"
 # The states of a broker; the numbers are Kafka's.
 STARTING, RUNNING, STOPPING = 1, 3, 6
 
@@ -216,7 +219,7 @@ class Broker(ClusterNode):
         if parts.link.forwarding is None and self.config.controller_listeners:
             self._watch_growth()
         if self._metrics_server is not None:
-            self._metrics_server.start(self._metrics_routes(), PROTECTED_PAGES)
+            self._metrics_server.start(self._metrics_routes(), PROTECTED_PAGES, self._metrics_trees())
 
     def _build_audit(self, services: Services) -> None:
         """Constructs the audit, if this broker counts the records of topics. Raises ConfigError."""
@@ -354,6 +357,20 @@ class Broker(ClusterNode):
             "/live": lambda: page().live(),
             "/ready": lambda: page().ready(),
         }
+
+    def _metrics_trees(self) -> Mapping[str, Tree]:
+        """Returns the function that makes the pages of the inspection interface, by the prefix of their paths.
+
+        The first request imports its modules.
+        """
+
+        @cache
+        def inspection() -> Inspection:
+            from kafkapy.server.inspection.interface import Inspection
+
+            return Inspection(self.parts.services)
+
+        return {INSPECTION_PREFIX: lambda path, query: inspection().page(path, query)}
 
     def _register(self, clean_broker_epoch: int) -> None:
         """Registers the broker; `clean_broker_epoch` is its epoch at the last clean shutdown, -1 if that was not clean.

@@ -78,6 +78,8 @@ class Pending:
 
 
 Route = Callable[[], Response | Pending]
+# The pages below a prefix: called with the rest of the path, and with the query of the URL.
+Tree = Callable[[str, str], Response | Pending]
 
 
 class Credentials:
@@ -172,6 +174,7 @@ class HttpServer:
         self._listener = bind(address)
         self.port: int = self._listener.getsockname()[1]
         self._routes: Mapping[str, Route] = {}
+        self._trees: Mapping[str, Tree] = {}
         self._clients: dict[int, _Client] = {}
         self._poll = select.poll()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -179,12 +182,19 @@ class HttpServer:
         self._is_closing = False
         self._thread = threading.Thread(target=self._run, name="kafkapy-metrics", daemon=True)
 
-    def start(self, routes: Mapping[str, Route], protected: frozenset[str] = frozenset()) -> None:
+    def start(
+        self,
+        routes: Mapping[str, Route],
+        protected: frozenset[str] = frozenset(),
+        trees: Mapping[str, Tree] | None = None,
+    ) -> None:
         """Starts the thread, which responds to a GET or HEAD of each path in `routes` with the result of its function.
 
-        If the server has credentials, a client must send them for the paths in `protected`.
+        `trees` has the functions for all paths that begin with a prefix. If the server has credentials, a client must
+        send them for these, and for the paths in `protected`.
         """
         self._routes = routes
+        self._trees = trees or {}
         self._protected = protected
         self._thread.start()
 
@@ -339,13 +349,14 @@ class HttpServer:
         if method not in METHODS:
             self._refuse(client, 405)
             return
-        path = target.partition(b"?")[0].decode("ascii", "replace")
-        route = self._routes.get(path)
+        path, _, query = target.decode("ascii", "replace").partition("?")
+        route = self._routes.get(path) or self._in_tree(path, query)
         if route is None:
-            known = " ".join(self._routes)
+            known = " ".join((*self._routes, *self._trees))
             self._begin(client, Response(f"There is no page at this path; the pages are: {known}\n".encode(), 404))
             return
-        if path in self._protected and not self._is_authorized(exact.get(b"authorization", b"")):
+        is_protected = path in self._protected or path not in self._routes
+        if is_protected and not self._is_authorized(exact.get(b"authorization", b"")):
             self._begin(client, Response(b"User name and password are needed.\n", 401))
             return
         made = self._call(path, route)
@@ -353,6 +364,13 @@ class HttpServer:
             self._wait(client, made)
         else:
             self._begin(client, made)
+
+    def _in_tree(self, path: str, query: str) -> Route | None:
+        """Returns the function that makes the page at a path below a prefix, or None if no prefix fits."""
+        for prefix, tree in self._trees.items():
+            if path.startswith(prefix):
+                return lambda: tree(path.removeprefix(prefix), query)
+        return None
 
     def _is_authorized(self, authorization: bytes) -> bool:
         return self._credentials is None or self._credentials.accepts(authorization)

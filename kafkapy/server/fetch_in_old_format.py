@@ -15,6 +15,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
 from kafkapy.server.fetch_session import Results
+from kafkapy.server.large_fetches import FetchClient
 from kafkapy.server.request_context import RequestContext
 from kafkapy.storage.down_conversion import down_convert, is_old_enough
 
@@ -70,9 +71,11 @@ class PartitionConversion:
 
 
 def fetch_in_old_format(
-    context: RequestContext, params: FetchParams, partitions: list[FetchPartition], answer: Answer
+    context: RequestContext, params: FetchParams, partitions: list[FetchPartition], answer: Answer, client: FetchClient
 ) -> None:
     """Reads `partitions` and calls `answer` with message sets of magic 0 or 1, as the request's version requires.
+
+    Notes fetches of `client` that meet a batch larger than they permit, before the conversion changes its size.
 
     Successive requests begin with different partitions, because the first partition with records may use up the limits,
     and these clients always name their partitions in the same order.
@@ -84,7 +87,9 @@ def fetch_in_old_format(
     first = context.correlation_id % len(partitions)
 
     def on_results(results: Results) -> None:
-        partitions_of = context.services.replica_manager.partitions
+        services = context.services
+        partitions_of = services.replica_manager.partitions
+        services.large_fetches.note(client, params, results, partitions_of, services.clock)
         conversions = []
         for asked, result in results:
             partition = partitions_of.get(asked.topic_partition)

@@ -27,6 +27,7 @@ from kafkapy.server.fetch_session_cache import (
     PartitionKey,
     next_epoch,
 )
+from kafkapy.server.large_fetches import FetchClient
 from kafkapy.types import ZERO_UUID, Clock
 
 INVALID_SESSION_ID = 0
@@ -73,7 +74,7 @@ class RefusedFetchContext(FetchContext):
 class FullFetchContext(FetchContext):
     """The context of a request for a new session, which is created when the response is built."""
 
-    __slots__ = ("_cache", "_is_privileged", "_keyed", "_monotonic_ms", "_uses_topic_ids")
+    __slots__ = ("_cache", "_client", "_is_privileged", "_keyed", "_monotonic_ms", "_uses_topic_ids")
 
     def __init__(
         self,
@@ -83,8 +84,10 @@ class FullFetchContext(FetchContext):
         *,
         is_privileged: bool,
         uses_topic_ids: bool,
+        client: FetchClient | None,
     ) -> None:
         super().__init__(keyed.values())
+        self._client = client
         self._keyed = keyed
         self._cache = cache
         self._monotonic_ms = monotonic_ms
@@ -96,7 +99,11 @@ class FullFetchContext(FetchContext):
             assert isinstance(partition, CachedPartition)
             partition.remember(result)
         session = self._cache.maybe_create(
-            self._monotonic_ms, self._keyed, is_privileged=self._is_privileged, uses_topic_ids=self._uses_topic_ids
+            self._monotonic_ms,
+            self._keyed,
+            is_privileged=self._is_privileged,
+            uses_topic_ids=self._uses_topic_ids,
+            client=self._client,
         )
         return Error.NONE, INVALID_SESSION_ID if session is None else session.session_id, results
 
@@ -138,11 +145,20 @@ class FetchSessions:
         self._clock = clock
         self.cache = FetchSessionCache(max_slots, random_id or (lambda: random.randrange(1, 1 << 31)))
 
-    def open(self, request: FetchRequest, version: int, topic_name: TopicName, *, is_follower: bool) -> FetchContext:
+    def open(
+        self,
+        request: FetchRequest,
+        version: int,
+        topic_name: TopicName,
+        *,
+        is_follower: bool,
+        client: FetchClient | None = None,
+    ) -> FetchContext:
         """Returns the context of `request`.
 
         A session of a follower (`is_follower`) is evicted later than one of a consumer. `topic_name(topic_id)` returns
-        the name of a topic, or None if this broker does not know the id; it is used from version 13 on.
+        the name of a topic, or None if this broker does not know the id; it is used from version 13 on. `client` is
+        stored in a session that the request opens.
         """
         session_id: int = request.session_id
         epoch: int = request.session_epoch
@@ -161,6 +177,7 @@ class FetchSessions:
             self._clock.monotonic_ms(),
             is_privileged=is_follower,
             uses_topic_ids=uses_topic_ids,
+            client=client,
         )
 
     def _incremental(self, request: FetchRequest, uses_topic_ids: bool, topic_name: TopicName) -> FetchContext:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from kafkapy._core.broker_state.fetch_session_state import FetchSessionState, FetchSessionTable, SessionPartitions
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.replica.fetch import FetchPartition, FetchResult
+from kafkapy.server.large_fetches import FetchClient
 
 INITIAL_EPOCH = 0
 EVICTION_MS = 120_000
@@ -66,10 +67,10 @@ class FetchSession(FetchSessionState):
     """One client's session, with its partitions in the order in which they are read. Owner thread only.
 
     A partition that returned records moves to the end, so that no partition is starved. `epoch` is the epoch of the
-    next request.
+    next request. `client` is the client that has opened the session, None if it is not known.
     """
 
-    __slots__ = ()
+    __slots__ = ("client",)
 
     def __init__(
         self,
@@ -79,8 +80,10 @@ class FetchSession(FetchSessionState):
         *,
         is_privileged: bool,
         uses_topic_ids: bool,
+        client: FetchClient | None = None,
     ) -> None:
         super().__init__(session_id, SessionPartitions(partitions))
+        self.client = client
         self.creation_ms = monotonic_ms
         self.last_used_ms = monotonic_ms
         self.is_privileged = is_privileged
@@ -125,10 +128,11 @@ class FetchSessionCache(FetchSessionTable):
         *,
         is_privileged: bool,
         uses_topic_ids: bool,
+        client: FetchClient | None = None,
     ) -> FetchSession | None:
         """Creates a session and returns it, or returns None if there is no room and no session can be evicted.
 
-        `is_privileged` is True for the session of a follower.
+        `is_privileged` is True for the session of a follower. `client` is the client that opens the session.
         """
         if len(self) >= self.max_slots and not self._try_evict(is_privileged, len(partitions), monotonic_ms):
             return None
@@ -136,7 +140,12 @@ class FetchSessionCache(FetchSessionTable):
         while self.get(session_id) is not None:
             session_id = self._random_id()
         session = FetchSession(
-            session_id, partitions, monotonic_ms, is_privileged=is_privileged, uses_topic_ids=uses_topic_ids
+            session_id,
+            partitions,
+            monotonic_ms,
+            is_privileged=is_privileged,
+            uses_topic_ids=uses_topic_ids,
+            client=client,
         )
         self.add(session)
         return session

@@ -19,6 +19,7 @@ from kafkapy.server.handlers import (
     HANDLER_MODULES,
     broker_versions,
 )
+from kafkapy.server.large_fetches import LargeFetches
 from kafkapy.types import Clock
 
 if TYPE_CHECKING:
@@ -200,6 +201,7 @@ class Services(ControllerServices):
         self.local_marker_writer = local_marker_writer
         self.client_telemetry = client_telemetry
         self.alter_log_dirs = alter_log_dirs
+        self.large_fetches = LargeFetches()
         self._make_shares = make_shares
         self.loaded_shares: ShareServices | None = None
         # Both only with zookeeper.listener.

@@ -13,6 +13,7 @@ from kafkapy.protocol.api import request_class, response_class
 from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import DECLARATIONS
 from kafkapy.server.fetch_session import FetchSessions
+from kafkapy.server.large_fetches import LargeFetches
 from kafkapy.server.request_context import RequestContext, Session
 from tests.harness.replica import NODE_ID, ReplicaHarness
 
@@ -67,6 +68,7 @@ class HandlerHarness(ReplicaHarness):
             replica_manager=self.manager,
             log_manager=self.log_manager,
             fetch_sessions=FetchSessions(self.clock, self.config["max.incremental.fetch.session.cache.slots"]),
+            large_fetches=LargeFetches(),
             producer_ids=ProducerIdManager(self.blocks.append),
             handler_pool=InlinePool(),
             policies=NO_POLICIES,

@@ -46,6 +46,8 @@ def test_metrics_need_tls_and_the_password(tmp_path: Path, capsys: pytest.Captur
         assert status("/metrics", "wrong") == 401
         assert status("/metrics", None) == 401
         assert status("/ready", None) == 200
+        for path in ("/v1/broker", "/v1/quotas"):
+            assert [status(path, each) for each in (PASSWORD, "wrong", None)] == [200, 401, 401]
         for words in (["--config", str(broker.config)], ["--config", str(broker.config), "--match", "build_info"]):
             assert metrics(words) == 0
         assert "kafkapy_build_info" in capsys.readouterr().out

@@ -97,6 +97,11 @@ cdef class SessionPartitions(LinkedOrder):
         """Returns all partitions, in order."""
         return self.members()
 
+    def listed(self):
+        """Returns all partitions, in no order. Any thread may call it: it does not read the order, which the gate
+        changes without the interpreter lock."""
+        return self.table.listed()
+
     def __len__(self):
         return len(self.table)
 
@@ -146,6 +151,10 @@ cdef class FetchSessionTable(LinkedOrder):
     def sessions(self):
         """Returns all sessions, least recently used first."""
         return self.members()
+
+    def listed(self):
+        """Returns all sessions, in no order. Any thread may call it, as SessionPartitions.listed."""
+        return self.table.listed()
 
     def __len__(self):
         return len(self.table)

@@ -33,6 +33,8 @@ cdef class PartitionState:
     cdef public bint is_gated            # the gate may serve fetches from it; written by Partition only
     cdef public bint is_for_clients      # clients may append to it: its topic is not internal
     cdef public bint is_watched          # a request in a purgatory may wait for an append
+    # Until then the gate serves fetches whose first batch is larger than they permit; Python notes the next one.
+    cdef public int64_t large_fetch_noted_until_ms
     cdef public bint is_commit_watched   # a request in a purgatory may wait for the high watermark, or for a follower
     # The followers, if this broker leads the partition. `replica_count` is 0 without other replicas.
     cdef readonly dict remote_replicas   # broker id -> ReplicaState
@@ -95,6 +97,8 @@ cdef class PartitionTable:
     # *Borrows*: returns the object stored under the key, such as a PartitionState, or NULL.
     cdef PyObject *find(self, const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil
     cdef void place(self, PartitionSlot *slot) noexcept nogil
+    # Returns the stored objects, in no order. Any thread that holds the interpreter lock may call it.
+    cdef list listed(self)
     cdef int reserve(self) except -1
     cdef int put(self, bytes key, int32_t partition, object state) except -1
     cdef int drop(self, bytes key, int32_t partition) except -1

@@ -14,6 +14,7 @@ class PartitionState:
     is_for_clients: bool
     is_watched: bool
     is_commit_watched: bool
+    large_fetch_noted_until_ms: int
     min_insync_replicas: int
     leader_epoch_start_offset: int
     replica_lag_max_ms: int

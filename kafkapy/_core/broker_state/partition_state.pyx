@@ -213,6 +213,9 @@ cdef class PartitionTable:
             at = (at + 1) & (self.capacity - 1)
         self.slots[at] = slot[0]
 
+    cdef list listed(self):
+        return [state for _, state in list(self.owned.values())]
+
     cdef int reserve(self) except -1:
         """Makes room for one more entry, doubling the table if more than half of its slots would be used."""
         cdef PartitionSlot *old = self.slots

@@ -187,6 +187,9 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
         max_bytes = request.remaining
     if not read_log(request, read, partition.log, partition.log.segments, place.fetch_offset, max_bytes):
         return False
+    if (read.length > max_bytes and request.replica_id == CONSUMER
+            and gate.shared.monotonic_ms >= partition.large_fetch_noted_until_ms):
+        return False  # Python notes the client whose fetch is smaller than the batch
     request.readable += read.available if read.available < place.max_bytes else place.max_bytes
     if read.length:
         request.found += read.length

@@ -32,6 +32,7 @@ from kafkapy.server.api_registry import serves
 from kafkapy.server.authorization import denied_topics, is_cluster_allowed
 from kafkapy.server.fetch_in_old_format import LARGEST_CONVERSION_BYTES, fetch_in_old_format
 from kafkapy.server.fetch_session import FetchContext, Results
+from kafkapy.server.large_fetches import FetchClient
 from kafkapy.server.leader_hints import LeaderHints
 from kafkapy.server.request_context import NOT_HELD, RequestContext
 
@@ -80,7 +81,10 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
     params = fetch_params(context, request)
     if params.is_from_follower:
         context.connection.note_follower_fetch()
-    session = services.fetch_sessions.open(request, version, topic_name, is_follower=params.is_from_follower)
+    client = FetchClient(context.client_id or "", str(context.principal), context.connection.peer_host)
+    session = services.fetch_sessions.open(
+        request, version, topic_name, is_follower=params.is_from_follower, client=client
+    )
     to_read: list[FetchPartition] = []
     refused: Results = []
     wanted = session.partitions
@@ -100,6 +104,8 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
         if version < FetchRequest.FIRST_VERSION_WITH_ZSTD:
             results = [(asked, refuse_zstd(manager, asked, result)) for asked, result in results]
         count_results(context, params, results)
+        if not params.is_from_follower and version >= FetchRequest.FIRST_VERSION_WITH_BATCHES:
+            services.large_fetches.note(client, params, results, manager.partitions, services.clock)
         if refused:
             count_results(context, params, refused)
         found = results + refused if refused else results
@@ -112,7 +118,7 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
             context.respond(fetch_response(context, session, found))
 
     if version < FetchRequest.FIRST_VERSION_WITH_BATCHES:
-        fetch_in_old_format(context, params, to_read, respond)
+        fetch_in_old_format(context, params, to_read, respond, client)
     elif to_read:
         manager.fetch_messages(params, to_read, respond)
     else:

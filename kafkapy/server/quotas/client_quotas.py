@@ -41,6 +41,7 @@ class Spending(NamedTuple):
     bound: float
     rule: str  # the entity of the quota that sets the bound
     throttle_ms: float  # the average of the throttle times within the window, or 0
+    wait_ms: int  # the time until the rate is at most the bound, if nothing more is spent
 
 
 class _Kind:
@@ -257,4 +258,23 @@ class ClientQuotas:
         kind = self._kinds[key]
         for bucket, sensor in list(kind.sensors.items()):
             throttle_ms = kind.delays.average_ms(bucket, monotonic_ms)
-            yield Spending(bucket, sensor.rate(monotonic_ms), sensor.bound, kind.rules.get(bucket, ""), throttle_ms)
+            wait_ms = min(sensor.throttle_ms(monotonic_ms), kind.longest_ms)
+            rule = kind.rules.get(bucket, "")
+            yield Spending(bucket, sensor.rate(monotonic_ms), sensor.bound, rule, throttle_ms, wait_ms)
+
+    def clients(self) -> Iterator[tuple[str, Bucket, Principal, str]]:
+        """Yields (quota key, bucket, principal, client id) for each limit of each connected client that has sent a
+        request since the last change of quotas. Any thread may call it."""
+        buckets = {
+            key: {id(sensor): bucket for bucket, sensor in list(kind.sensors.items())}
+            for key, kind in self._kinds.items()
+        }
+        for reference in self._shared.valuerefs():
+            limits = reference()
+            if limits is None:
+                continue
+            principal, client_id = reference.key
+            for key, sensor in ((PRODUCE, limits.produce), (FETCH, limits.fetch), (REQUEST, limits.request)):
+                bucket = buckets[key].get(id(sensor))
+                if bucket is not None:
+                    yield key, bucket, principal, client_id.decode()

@@ -35,9 +35,11 @@ from kafkapy.replica.fetcher.settings import FetchSettings
 from kafkapy.replica.partition import Partition
 from kafkapy.replica.partition_response import PartitionResponse
 from kafkapy.replica.replica_manager import ReplicaManager
+from kafkapy.security.principal import ANONYMOUS
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.handlers.fetch import handle_fetch
 from kafkapy.server.handlers.list_offsets import handle_list_offsets
+from kafkapy.server.large_fetches import LargeFetches
 from kafkapy.server.metadata_publisher import MetadataPublisher
 from kafkapy.server.remote_controller import RemoteAlterPartition
 from kafkapy.server.request_context import NOT_HELD
@@ -67,7 +69,7 @@ PROPERTIES = {
     "request.timeout.ms": "2500",
     "log.index.size.max.bytes": "1024",
 }
-CONNECTION = SimpleNamespace(note_follower_fetch=lambda: None)
+CONNECTION = SimpleNamespace(note_follower_fetch=lambda: None, peer_host="127.0.0.1")
 
 
 class State(Enum):
@@ -98,6 +100,8 @@ class Context:
         self.api_key = api_key
         self.api_version = api_version
         self.respond = respond
+        self.client_id = "simulated"
+        self.principal = ANONYMOUS
         self.connection = CONNECTION if request is None else request.connection
         self.waited_ms = NOT_HELD if request is None or not request.waits else request.waited_ms
 
@@ -222,6 +226,8 @@ class Broker:
             metadata=self.metadata,
             replica_manager=self.manager,
             fetch_sessions=fetch_sessions,
+            large_fetches=LargeFetches(),
+            clock=world,
             config=config,
             request_errors=SimpleNamespace(count=lambda key, error: None),
             authorizer=None,

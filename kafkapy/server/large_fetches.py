@@ -1,0 +1,80 @@
+"""Consumers whose last fetches met a batch that is larger than the bytes that the fetch permitted.
+
+A broker sends such a batch nevertheless, if it is the first one of the response (KIP-74): the consumer makes progress,
+with one such batch in a response. The gate, which serves usual fetches without Python, leaves one such fetch of a
+partition in NOTE_INTERVAL_MS to the Python path, which calls `note`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
+from kafkapy.replica.partition import Partition
+from kafkapy.types import Clock, TopicPartition
+
+NOTE_INTERVAL_MS = 1000
+# The oldest entries are dropped beyond this number.
+MOST_ENTRIES = 1000
+
+
+class FetchClient(NamedTuple):
+    """The client of a fetch: the id that it states, its principal as text, and the address of its host."""
+
+    client_id: str
+    user: str
+    host: str
+
+
+class LargeFetch(NamedTuple):
+    """The last fetch of a client from a partition in which the first batch was larger than the fetch permitted.
+
+    `offset` is the fetch offset and `batch_bytes` the size of the batch. The client permits `partition_max_bytes` for
+    the partition (max.partition.fetch.bytes) and `max_bytes` for the response: the least of its fetch.max.bytes, that
+    of the broker, and what its quota ever allows at once.
+    """
+
+    client: FetchClient
+    partition: TopicPartition
+    offset: int
+    batch_bytes: int
+    partition_max_bytes: int
+    max_bytes: int
+    monotonic_ms: int
+
+
+class LargeFetches:
+    """The last LargeFetch of each client and partition, at most MOST_ENTRIES. Written by the reactor's thread."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[FetchClient, TopicPartition], LargeFetch] = {}
+
+    def note(
+        self,
+        client: FetchClient,
+        params: FetchParams,
+        results: Iterable[tuple[FetchPartition, FetchResult]],
+        partitions: Mapping[TopicPartition, Partition],
+        clock: Clock,
+    ) -> None:
+        """Stores the partition of a consumer's fetch whose first batch is larger than the fetch permits, if there is
+        one, and lets the gate serve such fetches of the partition for NOTE_INTERVAL_MS."""
+        for asked, result in results:
+            size = len(result.records)
+            if size <= min(asked.max_bytes, params.max_bytes):
+                continue
+            place, monotonic_ms = asked.topic_partition, clock.monotonic_ms()
+            self._entries.pop((client, place), None)
+            self._entries[client, place] = LargeFetch(
+                client, place, asked.fetch_offset, size, asked.max_bytes, params.max_bytes, monotonic_ms
+            )
+            if len(self._entries) > MOST_ENTRIES:
+                del self._entries[next(iter(self._entries))]
+            partition = partitions.get(place)
+            if partition is not None:
+                partition.large_fetch_noted_until_ms = monotonic_ms + NOTE_INTERVAL_MS
+
+    def listed(self) -> list[LargeFetch]:
+        """Returns the entries, the oldest first. Any thread may call it."""
+        return list(self._entries.values())
