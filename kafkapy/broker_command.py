@@ -222,7 +222,7 @@ def runs_console(config: BrokerConfig) -> bool:
     return config.is_broker and bool(config.kafkapy_console_listener)
 
 
-def console_words(config: BrokerConfig, listeners: Sequence[Listener]) -> list[str]:
+def console_words(config: BrokerConfig, listeners: Sequence[Listener], invocation: Invocation) -> list[str]:
     """Returns the command line, as a list of words, that starts the console as a child process of the broker.
 
     `listeners` are those for clients; the console connects to the first one that its configuration allows. Raises
@@ -230,7 +230,12 @@ def console_words(config: BrokerConfig, listeners: Sequence[Listener]) -> list[s
     """
     from kafkapy.console_child import console_command  # only brokers with a console need it
 
-    return console_command(config.kafkapy_console_listener, config.kafkapy_console_arguments, listeners)
+    # The console reads the address of the metrics listener, its password and its certificate from the file.
+    is_in_file = not any("kafkapy.metrics." in key or "listener.name.metrics." in key for key in invocation.overrides)
+    has_metrics = bool(config.kafkapy_metrics_listener) and not config.kafkapy_metrics_listener.endswith(":0")
+    metrics_file = str(invocation.config) if invocation.config and has_metrics and is_in_file else None
+    address, arguments = config.kafkapy_console_listener, config.kafkapy_console_arguments
+    return console_command(address, arguments, listeners, metrics_file)
 
 
 def start(arguments: list[str]) -> int:
@@ -257,7 +262,7 @@ def run_node(invocation: Invocation) -> int:
     try:
         config = BrokerConfig.load(path, overrides)
         if runs_console(config):
-            console_words(config, config.broker_listeners)  # finds errors before the broker starts
+            console_words(config, config.broker_listeners, invocation)  # finds errors before the broker starts
         raise_descriptor_limit()
         set_up_logging(config.kafkapy_log_directory, is_ephemeral=invocation.is_ephemeral)
     except (ConfigError, OSError) as error:
@@ -281,8 +286,9 @@ def run_node(invocation: Invocation) -> int:
     if runs_console(config):
         from kafkapy.console_child import ConsoleChild
 
+        output = sys.stderr if invocation.is_ephemeral else sys.stdout
         bound = broker.endpoints[: len(config.broker_listeners)]
-        console = ConsoleChild(console_words(config, bound), sys.stderr if invocation.is_ephemeral else sys.stdout)
+        console = ConsoleChild(console_words(config, bound, invocation), output)
         console.start()
     print(broker.endpoints[0].port if invocation.is_ephemeral else broker.ready_line(), flush=True)
     service_manager.ready(broker.ready_line())

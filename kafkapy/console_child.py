@@ -24,13 +24,17 @@ SETTLED_S = 300.0
 CHILD_STOP_TIMEOUT_S = 5.0
 
 
-def console_command(address: str, arguments: str, listeners: Sequence[Listener]) -> list[str]:
+def console_command(
+    address: str, arguments: str, listeners: Sequence[Listener], metrics_file: str | None = None
+) -> list[str]:
     """Returns the command that starts the console of a broker.
 
     `address` and `arguments` are the values of kafkapy.console.listener and kafkapy.console.arguments; `listeners` are
     the broker's listeners for clients. The console connects to the first listener without security or, if the arguments
-    contain --command-config, to the first listener with the client configuration in that file. Raises ConfigError if
-    there is neither a listener without security nor --command-config, or if `arguments` cannot be divided into words.
+    contain --command-config, to the first listener with the client configuration in that file. `metrics_file` is the
+    broker's configuration file, if it configures a metrics listener, which the console then reads. Raises ConfigError
+    if there is neither a listener without security nor --command-config, or if `arguments` cannot be divided into
+    words.
     """
     try:
         words = shlex.split(arguments)
@@ -45,7 +49,8 @@ def console_command(address: str, arguments: str, listeners: Sequence[Listener])
         )
     program = [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "kafkapy"]
     own = ["--bootstrap-server", server, "--listener", address, "--until-end-of-input"]
-    return [*program, "console", *own, *words]
+    metrics = [] if metrics_file is None else ["--metrics", metrics_file]
+    return [*program, "console", *own, *metrics, *words]
 
 
 class ConsoleChild:

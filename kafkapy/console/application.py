@@ -21,6 +21,7 @@ from starlette.staticfiles import StaticFiles
 
 from kafkapy.client.errors import AuthenticationError
 from kafkapy.console import changing
+from kafkapy.console.broker_facts import BrokerFacts
 from kafkapy.console.cluster_view import ClusterView
 from kafkapy.console.figures import segment
 from kafkapy.console.history import History
@@ -50,6 +51,7 @@ class Console:
         self.settings = settings
         self.sessions = Sessions(on_end=self._end)
         self._schemas = {name: SchemaDecoder(url) for name, url in settings.registries.items()}
+        self._facts = {name: BrokerFacts(settings.metrics.get(name, ())) for name in settings.clusters}
         self._views = {name: self._new_view(name, properties) for name, properties in settings.clusters.items()}
         self._views_lock = Lock()
         self._samplers = [
@@ -174,7 +176,8 @@ class Console:
         directory = self.settings.metadata_directory if is_first else None
         zookeeper = self.settings.zookeepers.get(name, "")
         schemas = self._schemas.get(name)
-        return ClusterView(name, properties, directory, schemas, zookeeper, self.settings.mask_rules)
+        rules = self.settings.mask_rules
+        return ClusterView(name, properties, directory, schemas, zookeeper, rules, self._facts[name])
 
     def _new_sampler(self, view: ClusterView) -> Sampler:
         view.history = History()

@@ -21,6 +21,7 @@ from kafkapy.client.admin import (
     Results,
     TopicDescription,
 )
+from kafkapy.console.broker_facts import BrokerFacts
 from kafkapy.console.expiring import ExpiringCache
 from kafkapy.console.history import History
 from kafkapy.console.masking import Mask, MaskRule, mask_of
@@ -101,14 +102,17 @@ class ClusterView:
         schemas: SchemaDecoder | None = None,
         zookeeper: str = "",
         mask_rules: Sequence[MaskRule] = (),
+        facts: BrokerFacts | None = None,
     ) -> None:
         """Sets the properties of the clients, which contain `bootstrap.servers`; does not connect.
 
         `metadata_directory` is a log directory of this machine from which to read the metadata log, or None. `schemas`
         decodes keys and values with the schemas of the cluster's registry, or is None. `zookeeper` is the
         connect string of the ZooKeeper with the offsets of old consumers, or "". `mask_rules` say what no user sees.
+        `facts` reads what only the metrics listeners of the brokers tell; None stands for no known listener.
         """
         self.name = name
+        self.facts = facts or BrokerFacts(())
         self.schemas = schemas
         self.zookeeper = zookeeper
         self._mask_rules = mask_rules

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from kafkapy.client.oauth_login import TOKEN_URL_KEY
 from kafkapy.config.properties import read_properties
 from kafkapy.console.masking import MaskRule, parse_rule
+from kafkapy.console.metrics_addresses import addresses_of
 from kafkapy.console.settings import OAUTH_MECHANISM, Login, Settings
 from kafkapy.console.spark_jobs import DEFAULT_JOBS_TOPIC
 from kafkapy.ephemeral import call_at_end_of_input
@@ -21,6 +22,7 @@ from kafkapy.errors import ConfigError
 from kafkapy.metrics.http_server import parse_address
 from kafkapy.tools.bootstrap import COMMAND_CONFIG
 from kafkapy.tools.declaration import Example, Tool
+from kafkapy.tools.metrics import PageAddress
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import run_tool, stops_by
 from kafkapy.tools.zookeeper.connect_string import parse_connect_string
@@ -108,6 +110,7 @@ def _settings(arguments: Arguments, clusters: dict[str, dict[str, Any]], host: s
         jobs_topic=arguments["jobs-topic"],
         history_topic=arguments["history-topic"],
         zookeepers=_zookeepers(arguments, list(clusters)),
+        metrics=_metrics(arguments, list(clusters)),
         is_secure=arguments["tls-certificate"] is not None,
     )
 
@@ -178,6 +181,22 @@ def _zookeepers(arguments: Arguments, clusters: list[str]) -> dict[str, str]:
         except ValueError as error:
             raise UsageError(f"--zookeeper {word}: {error}") from None
         found[name] = address
+    return found
+
+
+def _metrics(arguments: Arguments, clusters: list[str]) -> dict[str, tuple[PageAddress, ...]]:
+    """Returns the addresses of the metrics listeners of each cluster's brokers by the cluster's name (--metrics).
+
+    A value without a name belongs to the first of `clusters`. Raises UsageError, ConfigError or ToolError.
+    """
+    found: dict[str, tuple[PageAddress, ...]] = {}
+    for word in arguments.values("metrics"):
+        name, separator, place = word.partition("=")
+        if not separator or "/" in name or Path(word).is_file():
+            name, place = clusters[0], word
+        if name not in clusters:
+            raise UsageError(f"--metrics {word}: there is no cluster {name}")
+        found[name] = found.get(name, ()) + addresses_of(place)
     return found
 
 
@@ -333,6 +352,14 @@ TOOL = Tool(
             "The ZooKeeper in which old consumers of the first cluster, or of the cluster NAME, keep their offsets, as "
             "HOST:PORT[,HOST:PORT ...][/CHROOT]; may be repeated. Every user sees these groups.",
             "ADDRESS|NAME=ADDRESS",
+        ),
+        Option(
+            "metrics",
+            "The metrics listeners of the brokers of the first cluster, or of the cluster NAME: their addresses, the "
+            "configuration file of a broker, or a file with addresses and credentials; may be repeated. They tell what "
+            "Kafka's protocol cannot: places of records, delays by quotas, sizes of fetches. Every user sees this.",
+            "URL,URL|FILE|NAME=...",
+            completes="file",
         ),
         Option(
             "metadata-directory",

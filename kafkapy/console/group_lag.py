@@ -159,11 +159,15 @@ class Verdict(NamedTuple):
 
 
 def verdicts(
-    described: GroupDescription | None, lags: Sequence[PartitionLag], samples: Sequence[Sample]
+    described: GroupDescription | None,
+    lags: Sequence[PartitionLag],
+    samples: Sequence[Sample],
+    of_brokers: Sequence[Verdict] = (),
 ) -> list[Verdict]:
     """Returns sentences that explain the lag of a group, the most important one first; at least one.
 
     `described` is None if the group's members are unknown. `samples` are the group's samples, oldest first.
+    `of_brokers` are the verdicts on what only brokers know, such as delays by quotas; see `broker_verdicts`.
     """
     lag = total(lags)
     found: list[Verdict] = []
@@ -173,6 +177,7 @@ def verdicts(
         found += _membership_verdicts(described, lags, lag, samples)
     found += _rewound(samples)
     found += _open_transactions(lags)
+    found += of_brokers
     if lag > FEW_RECORDS:
         found += _hot_partition(lags, lag)
         found += _progress(described, lags, samples)

@@ -10,6 +10,7 @@ from typing import Any
 
 from kafkapy.console.masking import MaskRule
 from kafkapy.http.passwords import PasswordFile
+from kafkapy.tools.metrics import PageAddress
 
 OAUTH_MECHANISM = "OAUTHBEARER"
 
@@ -37,6 +38,7 @@ class Settings:
     metadata_directory: a log directory of this machine to read the first cluster's metadata log from.
     registries: the address of a schema registry for some of the clusters.
     zookeepers: the connect string of the ZooKeeper with the offsets of old consumers, for some of the clusters.
+    metrics: the addresses of the metrics listeners of the brokers, for some of the clusters.
     history_topic: the compacted topic of each cluster in which its history is stored; "" stores none.
     mask_rules: what no user sees of the records of some topics.
     jobs_topic: the topic of each cluster from which running Spark jobs are read.
@@ -55,6 +57,7 @@ class Settings:
     metadata_directory: str | None = None
     registries: Mapping[str, str] = field(default_factory=dict)
     zookeepers: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[PageAddress, ...]] = field(default_factory=dict)
     history_topic: str = ""
     mask_rules: tuple[MaskRule, ...] = ()
     jobs_topic: str = ""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 
+from kafkapy.client import Consumer
 from tests.console_process import links, walk
 
 
@@ -138,6 +140,27 @@ def test_a_record_says_who_has_read_it_and_what_deletes_it(visitor):
     assert "No open transaction holds it back." in plain
     assert re.search(r"; not yet by [^.]*billing", visitor.get("/c/test/topics/orders/records/1/70").plain)
     assert "Retention by time deletes it after" in visitor.get("/c/test/topics/hostile/records/0/0").plain
+
+
+def test_a_page_says_what_kafkas_protocol_does_not_tell(broker, visitor):
+    """No metrics listener is known to this console; Apache Kafka, against which this test runs too, has none."""
+    unknown = "Apache Kafka does not tell it."
+    plain = visitor.get("/c/test/topics/orders/records/1/50").plain
+    assert "Segment, position and batch are not known. Kafka's protocol does not tell this." in plain
+    assert unknown in plain
+    with Consumer(bootstrap_servers=broker.bootstrap, group_id="watching", enable_auto_commit=False) as consumer:
+        consumer.subscribe(["orders"])
+        while not consumer.assignment():
+            consumer.poll(0.1)
+        consumer.commit({("orders", 0): 10})
+        reply = visitor.get("/c/test/group?id=watching")
+        deadline_s = time.monotonic() + 60
+        while reply.status == 404 and time.monotonic() < deadline_s:  # the console shows the list of groups for 2 s
+            time.sleep(0.1)
+            reply = visitor.get("/c/test/group?id=watching")
+    plain = reply.plain
+    assert "Not known: whether a quota delays the group, and whether a record is larger than its fetches." in plain
+    assert unknown in plain
 
 
 def test_the_bytes_of_a_record_are_a_file(visitor):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.client.admin import GroupDescription, OffsetAndMetadata
+from kafkapy.console.broker_verdicts import verdicts_of_brokers
 from kafkapy.console.cluster_view import SLOW_S
 from kafkapy.console.group_lag import (
     LagHistory,
@@ -124,6 +125,7 @@ def _lag_values(visit: Visit, group: str, described: GroupDescription | None, *,
         (described.epoch, *sorted(each.member_id for each in described.members)) if described is not None else (),
     )
     samples = _history.add(f"{visit.cluster.name}/{group}", sample)
+    of_brokers, unknown = verdicts_of_brokers(visit.cluster, described, lags)
     times = first_unread_times(visit.cluster, lags) if with_times else {}
     now_ms = int(time.time() * 1000)
     shown = [_with_age(each, times, now_ms) for each in lags]
@@ -131,7 +133,8 @@ def _lag_values(visit: Visit, group: str, described: GroupDescription | None, *,
         "lags": shown,
         "lag": total(shown),
         "behind_ms": max((each.behind_ms for each in shown if each.behind_ms is not None), default=None),
-        "verdicts": verdicts(described, shown, samples),
+        "verdicts": verdicts(described, shown, samples, of_brokers),
+        "unknown": unknown,
         "most": max((each.lag or 0 for each in shown), default=0),
     }
 

@@ -16,6 +16,7 @@ from kafkapy.console.message_query import LIMITS, STARTS, MessageQuery, parse_qu
 from kafkapy.console.problem import Problem
 from kafkapy.console.record_fate import fate_of
 from kafkapy.console.record_filter import FIELDS, OPERATIONS, Filter, Record
+from kafkapy.console.record_place import place_of
 from kafkapy.console.record_search import Progress, RecordSearch, first_record
 from kafkapy.console.rendering import render, render_block
 from kafkapy.console.streaming import StreamedPage
@@ -221,6 +222,7 @@ def show_record(visit: Visit) -> Page | Response:
             "key_decoder": key_decoder,
             "value_decoder": value_decoder,
             "decoders": CHOICES,
+            "stored": place_of(visit.cluster, partition, offset),
             "fate": fate_of(visit.cluster, partition, record),
             "again": _again(name, record) if visit.settings.allow_changes and not mask else "",
         },
