@@ -48,6 +48,10 @@ class UsageError(Exception):
     """An invalid command line."""
 
 
+# The keys that configure the metrics listener.
+METRICS_KEYS = ("kafkapy.metrics.", "listener.name.metrics.", "ssl.")
+
+
 class Invocation(NamedTuple):
     """The parsed arguments of `kafkapy broker start`.
 
@@ -230,12 +234,20 @@ def console_words(config: BrokerConfig, listeners: Sequence[Listener], invocatio
     """
     from kafkapy.console_child import console_command  # only brokers with a console need it
 
-    # The console reads the address of the metrics listener, its password and its certificate from the file.
-    is_in_file = not any("kafkapy.metrics." in key or "listener.name.metrics." in key for key in invocation.overrides)
-    has_metrics = bool(config.kafkapy_metrics_listener) and not config.kafkapy_metrics_listener.endswith(":0")
-    metrics_file = str(invocation.config) if invocation.config and has_metrics and is_in_file else None
     address, arguments = config.kafkapy_console_listener, config.kafkapy_console_arguments
-    return console_command(address, arguments, listeners, metrics_file)
+    return console_command(address, arguments, listeners, metrics_file(config, invocation))
+
+
+def metrics_file(config: BrokerConfig, invocation: Invocation) -> str | None:
+    """Returns the path of the configuration file from which the console learns how to read the metrics listener.
+
+    Returns None if there is no metrics listener, if its port is known only to the broker, or if the file does not have
+    all keys of the listener, because the command line overrides some.
+    """
+    listener = config.kafkapy_metrics_listener
+    is_fixed = bool(listener) and listener.rpartition(":")[2].strip() != "0"
+    is_in_file = not any(key.startswith(METRICS_KEYS) for key in invocation.overrides)
+    return invocation.config if is_fixed and is_in_file else None
 
 
 def start(arguments: list[str]) -> int:

@@ -83,6 +83,12 @@ def test_the_console_connects_to_the_first_listener_with_a_clients_configuration
     assert "kafka1:9093" in words
 
 
+def test_the_console_reads_the_metrics_listener_that_the_brokers_file_configures():
+    words = console_command("9080", "--metrics http://kafka2:9404", [PLAIN], "server.properties")
+    given = [words[index + 1] for index, word in enumerate(words) if word == "--metrics"]
+    assert given == ["server.properties", "http://kafka2:9404"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"), [("", "set kafkapy.console.arguments=--command-config FILE"), ("'open", "No closing quot")]
 )

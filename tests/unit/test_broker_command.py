@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.broker_command import Invocation, UsageError, main, parse_arguments
+from kafkapy.broker_command import Invocation, UsageError, main, metrics_file, parse_arguments
+from kafkapy.config import BrokerConfig
 from tests.broker_process import BrokerProcess
 from tests.crash.refusals import assert_refused
 from tests.ports import free_port
@@ -19,6 +20,25 @@ def test_arguments_are_parsed_in_both_spellings():
     assert parse_arguments(["--ephemeral", "--override=b=c", "--until-end-of-input"]) == Invocation(
         None, {"b": "c"}, is_ephemeral=True, ends_with_input=True
     )
+
+
+@pytest.mark.parametrize(
+    ("listener", "overrides", "expected"),
+    [
+        ("localhost:9404", {}, "a"),
+        ("localhost:9404", {"node.id": "2"}, "a"),
+        ("", {}, None),
+        ("localhost:0", {}, None),
+        ("0", {}, None),
+        ("localhost:9404", {"kafkapy.metrics.password": "x"}, None),
+        ("localhost:9404", {"listener.name.metrics.ssl.keystore.location": "x"}, None),
+        ("localhost:9404", {"ssl.keystore.location": "x"}, None),
+    ],
+)
+def test_the_file_configures_the_metrics_listener_unless_something_else_does(listener, overrides, expected):
+    keys = {"process.roles": "broker,controller", "node.id": "1", "kafkapy.metrics.listener": listener}
+    assert metrics_file(BrokerConfig(keys), Invocation("a", overrides)) == expected
+    assert metrics_file(BrokerConfig(keys), Invocation(None, overrides)) is None
 
 
 @pytest.mark.parametrize(
