@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from kafkapy.http.uvicorn_parts import H11Protocol
 
 FIRST_HEAD_S = 10.0
 REQUEST_BODY_S = 30.0

@@ -10,10 +10,9 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from kafkapy.host_names import host_addresses
 from kafkapy.http.connection import FIRST_HEAD_S, MOST_HEAD_BYTES, REQUEST_BODY_S, connection_class
+from kafkapy.http.uvicorn_parts import Config, Server
 from kafkapy.named_tuple import NamedTuple
 
 ACCEPT_QUEUE = 128
@@ -40,12 +39,12 @@ class TlsFiles(NamedTuple):
     password: str | None = None
 
 
-class _Server(uvicorn.Server):
+class _Server(Server):
     """A uvicorn server that installs no signal handlers, because the caller handles signals."""
 
     def __init__(
         self,
-        config: uvicorn.Config,
+        config: Config,
         on_ready: Callable[[], None],
         lifespan: Callable[[], AbstractAsyncContextManager[None]],
     ) -> None:
@@ -94,7 +93,7 @@ class WebServer:
                 "ssl_keyfile": str(tls.key),
                 "ssl_keyfile_password": tls.password,
             }
-        config = uvicorn.Config(
+        config = Config(
             application,
             http=connection_class(limits.head_s, limits.body_s),
             ws="none",

@@ -16,6 +16,7 @@ from tests.clients.conftest import create_topic
 from tests.clients.java_client import JavaClient
 from tests.clients.kcat_client import KcatClient
 from tests.clients.records import CODECS, assert_same, make_records
+from tests.console_process import ConsoleProcess
 from tests.packaging.bare_root import BareBroker, inside, make_bare_root
 from tests.packaging.executable import build_folder, pack_one_file
 
@@ -95,6 +96,27 @@ def test_tools_by_their_names(broker: BareBroker, root: Path):
     run_inside(root, "/tools/kafka-console-producer.sh", *to_topic, input="one\ntwo\n")
     consumer = ("/tools/kafka-console-consumer.sh", *to_topic, "--from-beginning", "--max-messages", "2")
     assert run_inside(root, *consumer).split() == ["one", "two"]
+
+
+class BareConsole(ConsoleProcess):
+    """The executable as a console in a bare root."""
+
+    def __init__(self, root: Path, *arguments: str) -> None:
+        self.root = root
+        super().__init__(root / "console", *arguments)
+
+    def command(self) -> list[str]:
+        return inside(self.root, PROGRAM, "console", "--listener", f"localhost:{self.port}", *self.arguments)
+
+
+def test_the_console(broker: BareBroker, root: Path):
+    """Modules that the console does not use are left out of the executable; this shows that it does without them."""
+    with BareConsole(root, "--bootstrap-server", broker.bootstrap, "--name", "test") as console:
+        visitor = console.visitor()
+        for path in ("/c/test/", "/c/test/topics", "/c/test/groups"):
+            assert visitor.get(path).status == 200
+        assert visitor.get("/static/console.css").status == 200
+        assert visitor.get("/c/test/topics/absent").status == 404
 
 
 def test_a_clean_stop_and_another_start(broker: BareBroker):
