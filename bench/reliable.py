@@ -254,7 +254,7 @@ def main() -> None:
         with BrokerProcess(directory / "broker") as broker:
             with Admin(bootstrap_servers=broker.bootstrap) as admin:
                 topics = [NewTopic("source", 3, 1), NewTopic("copied", 1, 1), NewTopic("due", 1, 1)]
-                admin.create_topics([*topics, NewTopic("busy", 3, 1, {"retention.bytes": "500000000"})]).check()
+                admin.create_topics([*topics, NewTopic("busy", 3, 1, configs={"retention.bytes": "500000000"})]).check()
             if "retry" in options.parts:
                 measure_retry(broker.bootstrap, directory / "retry", options.records)
                 for load_name in ("quiet", "busy broker"):

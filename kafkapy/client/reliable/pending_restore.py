@@ -11,8 +11,8 @@ from kafkapy.client.reliable.pending_records import PendingRecords
 from kafkapy.client.reliable.records import SourceRecord
 
 # The changes after which `restore` commits them.
-_MOST_CHANGES = 1000
-_NONE = (1 << 32) - 1
+_MOST_UNCOMMITTED = 1000
+_NO_ENTRY = (1 << 32) - 1
 
 
 class _EntriesByOffset:
@@ -39,9 +39,9 @@ class _EntriesByOffset:
         if not self._offsets or offset > self._offsets[-1]:
             return None
         index = bisect_left(self._offsets, offset)
-        if self._offsets[index] != offset or self._entries[index] == _NONE:
+        if self._offsets[index] != offset or self._entries[index] == _NO_ENTRY:
             return None
-        entry, self._entries[index] = self._entries[index], _NONE
+        entry, self._entries[index] = self._entries[index], _NO_ENTRY
         return entry
 
 
@@ -54,7 +54,7 @@ def restore(pending: PendingRecords, partition: int, records: Iterable[SourceRec
     by_offset = _EntriesByOffset()
     before = pending.count
     for number, record in enumerate(records):
-        if number % _MOST_CHANGES == 0:
+        if number % _MOST_UNCOMMITTED == 0:
             pending.commit()
         offset = offset_of_state_key(record.key)
         if offset is not None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from kafkapy.registry.errors import InvalidSchema
 
-_TIMEOUT_S = 10.0
+_COMPILER_TIMEOUT_S = 10.0
 _MOST_MESSAGE_CHARACTERS = 2000
 _MOST_CACHED = 64
 _MAIN = "schema"
@@ -63,11 +63,11 @@ def _compiled(text: str, referred: tuple[tuple[str, str], ...]) -> Any:
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                timeout=_TIMEOUT_S,
+                timeout=_COMPILER_TIMEOUT_S,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise InvalidSchema(f"the text could not be compiled within {_TIMEOUT_S:.0f} s") from None
+            raise InvalidSchema(f"the text could not be compiled within {_COMPILER_TIMEOUT_S:.0f} s") from None
         if ended.returncode:
             said = _LOG_LINE.sub("", ended.stderr.decode(errors="replace")).replace(f"{files}/", "").strip()
             raise InvalidSchema(said[:_MOST_MESSAGE_CHARACTERS] or f"the compiler ended with {ended.returncode}")

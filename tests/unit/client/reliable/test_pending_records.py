@@ -129,7 +129,7 @@ def stored(state_key: bytes, due_ms: int | None) -> SimulatedRecord:
 
 @pytest.mark.parametrize("is_descending", [False, True], ids=["ascending", "of a topic created again"])
 def test_the_stored_records_of_a_partition_are_pending_again(monkeypatch, is_descending):
-    monkeypatch.setattr("kafkapy.client.reliable.pending_restore._MOST_CHANGES", 3)
+    monkeypatch.setattr("kafkapy.client.reliable.pending_restore._MOST_UNCOMMITTED", 3)
     offsets = [5, 17, 18, 300]
     keys = [b"o%d" % each for each in (reversed(offsets) if is_descending else offsets)]
     records = [stored(key, 100 + number) for number, key in enumerate(keys)]
