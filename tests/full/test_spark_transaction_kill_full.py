@@ -28,6 +28,8 @@ BATCH = 15_000
 VALUE = "{:d} " + 200 * "x"
 PARTITIONS = 2
 _START_S = 240.0
+# The test asks the broker this often. Without a pause, it would use most of a core while Spark starts.
+_POLL_S = 0.02
 
 
 class Target:
@@ -73,6 +75,7 @@ def wait_for(condition: Callable[[], bool], process: Any, log: Path) -> None:
     deadline = time.monotonic() + _START_S
     while not condition():
         assert process.poll() is None and time.monotonic() < deadline, log.read_text()[-6000:]
+        time.sleep(_POLL_S)
 
 
 @contextlib.contextmanager
