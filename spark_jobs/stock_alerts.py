@@ -100,6 +100,7 @@ def parser() -> JobParser:
     options.add_argument(
         "--minimum-days", type=count, metavar="N", help="a stock needs at least as many; default: --days"
     )
+    options.fix_in_checkpoint("--days")
     return add_stream(options, TOPIC)
 
 

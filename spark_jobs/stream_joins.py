@@ -123,6 +123,7 @@ def parser() -> JobParser:
     options.add_argument(
         "--lateness", type=length_or_zero, default="0 milliseconds", metavar="LENGTH", help="default 0 s"
     )
+    options.fix_in_checkpoint("--join", "--kind", "--before", "--after")
     return add_stream(options, "left-source", value_formats=())
 
 

@@ -130,6 +130,7 @@ def parser() -> JobParser:
         "--window", type=duration, metavar="LENGTH", help="with --as max: of each window, not of all time"
     )
     options.add_argument("--old-values", action="store_true", help="with --as table: show the replaced value")
+    options.fix_in_checkpoint("--as", "--window")
     return add_stream(options, TOPIC, is_final=False, value_formats=())
 
 

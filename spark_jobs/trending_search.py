@@ -248,6 +248,7 @@ def parser() -> JobParser:
     group.add_argument("--approximate", type=count, metavar="M", help="keep M terms of each tenant and window")
     group.add_argument("--normalise", choices=NORMALISATIONS, action="append", help="as hot-search; default trim")
     group.add_argument("--field", default="term", metavar="NAME", help="of JSON and msgpack values; default term")
+    options.fix_in_checkpoint("--tenant", "--per-address", "--approximate")
     return add_stream(options, TOPIC)
 
 

@@ -130,8 +130,9 @@ class StreamPosition:
         mine = self._options.checkpoint_owner
         if mine and offset.owner and offset.owner != mine:
             raise ConfigError(
-                f"The checkpoint belongs to {offset.owner}, and this is {mine}, which would continue in the middle of "
-                "its topics: give it a folder of its own (--checkpoint of the jobs, the option checkpointLocation)"
+                f"The checkpoint belongs to {offset.owner}, and this is {mine}, which would continue at a position and "
+                "with a state that are not its own: give it another folder (--checkpoint of the jobs, the option "
+                "checkpointLocation), or start what the checkpoint belongs to"
             )
         return offset
 

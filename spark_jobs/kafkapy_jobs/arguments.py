@@ -6,6 +6,7 @@ import argparse
 import datetime
 import difflib
 import re
+import shlex
 import sys
 import zoneinfo
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,6 +43,14 @@ class JobParser(argparse.ArgumentParser):
     def __init__(self, description: str | None, **more: Any) -> None:
         """The arguments are those of ArgumentParser."""
         super().__init__(description=description, allow_abbrev=False, **more)
+
+    def fix_in_checkpoint(self, *flags: str) -> None:
+        """Declares options that the state of the job depends on.
+
+        A checkpoint stores their values, and the job refuses a checkpoint with other values (see `checkpoint_owner`).
+        """
+        fixed = {flag: self._option_string_actions[flag].dest for flag in flags}
+        self.set_defaults(fixed_options={**(self.get_default("fixed_options") or {}), **fixed})
 
     def parse_args(  # type: ignore[override]  # it has one result for all forms of its arguments
         self, args: Sequence[str] | None = None, namespace: Any = None
@@ -225,7 +234,7 @@ def add_source(
     )
 
 
-def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str, *, slides: bool = True) -> None:
+def add_windows(parser: JobParser, window: str, lateness: str, *, slides: bool = True) -> None:
     """Adds the options of windows of event time.
 
     `window` and `lateness` are the options' default values. Without `slides` there is no option --slide.
@@ -252,6 +261,7 @@ def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str, *, 
         metavar="LENGTH",
         help=f"a record this much older than the newest one still counts; default {lateness}",
     )
+    parser.fix_in_checkpoint("--window", *(["--slide"] if slides else []), "--window-start")
 
 
 def add_sinks(
@@ -356,6 +366,21 @@ def _problems(arguments: Any) -> Iterator[str]:
                 yield f"--sink {sink} needs --{name.replace('_', '-')}"
     if given.get("dead_letter_topic") and is_stream and not arguments.checkpoint:
         yield "--dead-letter-topic needs --checkpoint"
+
+
+def checkpoint_owner(arguments: Any) -> str:
+    """Returns the name that the job's checkpoint stores: the job, and the options that its state depends on.
+
+    Options without a value are left out. Returns an empty text for a program without a job's name.
+    """
+    given = vars(arguments)
+    name = given.get("job_name")
+    fixed = given.get("fixed_options", {})
+    return shlex.join([name, *(word for flag in fixed for word in _words(flag, given[fixed[flag]]))]) if name else ""
+
+
+def _words(flag: str, value: Any) -> list[str]:
+    return [flag, str(value)] if value else []
 
 
 def fail(message: str) -> NoReturn:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafkapy_jobs.arguments import fail
+from kafkapy_jobs.arguments import checkpoint_owner, fail
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 _HEADERS = "array<struct<key string, value binary>>"
@@ -92,8 +92,9 @@ def _command_config(arguments: Any) -> dict[str, str]:
 def topic_options(arguments: Any, topic: str | None) -> dict[str, str]:
     """Returns the options of a reader of `topic`; None means the topic or the pattern of the arguments."""
     options = {**connection_options(arguments), "startingOffsets": arguments.starting_offsets}
-    if arguments.source == "kafkapy" and vars(arguments).get("job_name"):
-        options["checkpointOwner"] = arguments.job_name
+    owner = checkpoint_owner(arguments)
+    if arguments.source == "kafkapy" and owner:
+        options["checkpointOwner"] = owner
     if topic is None and arguments.topic_pattern:
         options["subscribePattern"] = arguments.topic_pattern
     else:

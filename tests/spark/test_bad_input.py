@@ -9,11 +9,14 @@ import pytest
 from pyspark.errors import PySparkException
 
 import access_log
+import hot_search
+import stream_table
 import word_count
 from hot_search import with_terms
 from kafkapy_jobs.arguments import RegistryFormat
 from kafkapy_jobs.program import error_line
 from kafkapy_jobs.values import with_text
+from tests.spark.topic_content import read_topic
 from tests.spark.topic_records import records, values
 
 WRONG = {
@@ -66,7 +69,10 @@ def test_a_registry_that_goes_away_ends_a_query_with_one_line(spark):
 
 @pytest.fixture
 def run(spark, topics, tmp_path):
-    """Returns a function that runs a job over a topic with one checkpoint, and returns the line of its error."""
+    """Returns a function that runs a job over a topic with one checkpoint, and returns the line of its error.
+
+    The function has the name of the topic as its attribute `topic`.
+    """
     topic = topics.create()
     topics.fill(topic, [b"1"], key=b"a")
 
@@ -83,6 +89,7 @@ def run(spark, topics, tmp_path):
                 break
         return line
 
+    main.topic = topic
     return main
 
 
@@ -91,3 +98,54 @@ def test_a_checkpoint_of_another_job_is_one_line(run):
     line = run(access_log)
     assert line.startswith("The checkpoint belongs to word-count, and this is access-log")
     assert "--checkpoint" in line and "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("job", "words", "others"),
+    [
+        (hot_search, ("--window", "2 min"), ("--window", "3 min")),
+        (stream_table, ("--as", "max"), ("--as", "max", "--window", "1 min")),
+    ],
+)
+def test_a_checkpoint_of_the_same_job_with_other_options_is_one_line(run, job, words, others):
+    """Without the check, the counts of windows of both lengths would be mixed."""
+    assert run(job, *words) is None
+    line = run(job, *others)
+    mine, others_name = line.removeprefix("The checkpoint belongs to ").split(", which")[0].split(", and this is ")
+    assert mine != others_name
+    assert mine.split()[0] == others_name.split()[0]
+    assert "--checkpoint" in line and "\n" not in line
+
+
+def test_a_job_continues_with_the_same_options_in_other_words(run):
+    assert run(hot_search, "--window", "2 min", "--top", "3") is None
+    assert run(hot_search, "--window", "120 s", "--slide", "2m", "--top", "4", "--lateness", "5 min") is None
+
+
+def test_a_checkpoint_of_other_options_is_one_line_for_files_too(run, tmp_path):
+    """The names of owners belong to kafkapy's source; for other sources Spark compares the state's schema."""
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input" / "first.txt").write_text("1\n")
+    files = ("--source", "files", "--input", str(tmp_path / "input"))
+    assert run(stream_table, "--as", "max", *files) is None
+    (tmp_path / "input" / "second.txt").write_text("2\n")  # without it, there would be no micro-batch
+    line = run(stream_table, "--as", "max", "--window", "1 min", *files)
+    assert line.startswith("the checkpoint has the state of another job or of other options")
+    assert "--checkpoint" in line and "\n" not in line
+
+
+def test_a_job_continues_with_another_number_of_partitions_and_one_more_topic(run, topics):
+    """The counts of the second topic are added to the state of the first run."""
+    output, second = topics.create(), topics.create()
+    topics.fill(second, [b"1", b"1"])
+    sink = ("--sink", "topic", "--output-topic", output)
+    assert run(word_count, *sink, "--shuffle-partitions", "2") is None
+    assert run(word_count, *sink, "--shuffle-partitions", "5", "--topic", f"{run.topic},{second}") is None
+    counts = [json.loads(value)["count"] for _, value, _ in read_topic(topics.bootstrap, output)]
+    assert counts == [1, 3]
+
+
+def test_a_checkpoint_of_another_topic_is_one_line(run, topics):
+    assert run(word_count) is None
+    line = run(word_count, "--topic", topics.create())
+    assert f"{run.topic}-0 are gone" in line and "failOnDataLoss" in line and "\n" not in line

@@ -233,7 +233,7 @@ def test_a_checkpoint_of_another_owner_is_refused(cluster):
     assert own.batch() == []
     other = Query(cluster, query.start, checkpointOwner="hot-search")
     for ask in (other.plan, lambda: other.position.ranges(first, query.start)):
-        with pytest.raises(ConfigError, match=r"belongs to word-count, and this is hot-search.*folder of its own"):
+        with pytest.raises(ConfigError, match=r"belongs to word-count, and this is hot-search.*give it another folder"):
             ask()
     assert Query(cluster, query.start).batch() == [], "a query without the option takes every checkpoint"
 

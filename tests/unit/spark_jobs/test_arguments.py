@@ -12,6 +12,7 @@ from kafkapy_jobs.arguments import (
     add_batch,
     add_stream,
     add_windows,
+    checkpoint_owner,
     count,
     duration,
     fail,
@@ -138,3 +139,27 @@ def test_a_failure_is_one_line_and_the_status_1(capsys):
     with pytest.raises(SystemExit) as ended:
         fail("the cause")
     assert ended.value.code == 1 and capsys.readouterr() == ("", "the cause\n")
+
+
+def test_a_checkpoint_belongs_to_a_job_and_the_options_of_its_state():
+    windows = "--window '300000 milliseconds' --slide '60000 milliseconds' --window-start '0 milliseconds'"
+    arguments = stream("--slide", "1 min", "--max-offsets", "5", "--lateness", "9 s")
+    assert checkpoint_owner(arguments) == "", "a program without a job's name"
+    arguments.job_name = "trends"
+    assert checkpoint_owner(arguments) == f"trends {windows}"
+    parser = JobParser("A job.")
+    parser.add_argument("--tenant", dest="by")
+    parser.fix_in_checkpoint("--tenant")
+    add_windows(parser, "1 min", "0 s", slides=False)
+    add_stream(parser, "words")
+    for words, own in (((), ""), (("--tenant", "my key"), " --tenant 'my key'")):
+        arguments = parser.parse_args(words)
+        arguments.job_name = "other"
+        windows = "--window '60000 milliseconds' --window-start '0 milliseconds'"
+        assert checkpoint_owner(arguments) == f"other{own} {windows}"
+
+
+def test_a_checkpoint_of_a_batch_or_a_job_without_such_options_belongs_to_the_job():
+    arguments = batch()
+    arguments.job_name = "strategy"
+    assert checkpoint_owner(arguments) == "strategy"
