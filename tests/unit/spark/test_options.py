@@ -136,7 +136,8 @@ def test_times_as_spark_writes_them(text, expected):
 
 def test_a_writer_takes_a_producers_keys_only():
     options = write_options({**LEAST, "topic": "t", "kafka.linger.ms": "5", "kafka.fetch.min.bytes": "1"})
-    assert options.topic == "t" and options.properties == {"bootstrap.servers": "localhost:9092", "linger.ms": "5"}
+    assert options.topic == "t"
+    assert options.properties == {"bootstrap.servers": "localhost:9092", "linger.ms": "5", "batch.size": "131072"}
     for key, value, words in [
         ("value.serializer", "x", r"value\.serializer"),
         ("acks", "2", "for configuration acks"),
@@ -169,3 +170,9 @@ def test_secrets_of_the_client_are_hidden():
     options = read(**{"kafka.sasl.jaas.config": "the secret", "kafka.sasl.mechanism": "PLAIN"})
     assert options.properties["sasl.jaas.config"] == "the secret"
     assert "the secret" not in repr(options) and "PLAIN" in repr(options)
+
+
+def test_the_size_of_batches_can_be_chosen_and_fits_into_the_memory():
+    """A larger default than the client's would leave no room for a record if the memory is small."""
+    assert write_options({**LEAST, "kafka.batch.size": "4096"}).properties["batch.size"] == "4096"
+    assert "batch.size" not in write_options({**LEAST, "kafka.buffer.memory": "65536"}).properties

@@ -120,7 +120,11 @@ def test_rows_are_sent_in_columns_and_counted(producers):
     written = write_task(write_options(SERVER), COLUMNS, [batch((b"k", b"1"), (None, b"2")), batch((b"k", b"3"))])
     assert (written.records, written.transaction, written.query_id) == (3, None, None)
     (producer,) = producers
-    assert producer.properties == {"client.id": "kafkapy-spark-sink", "bootstrap.servers": "h:1"}
+    assert producer.properties == {
+        "client.id": "kafkapy-spark-sink",
+        "bootstrap.servers": "h:1",
+        "batch.size": "131072",
+    }
     assert producer.calls == [
         ("send_arrow", "t", {"key": [b"k", None], "value": [b"1", b"2"]}),
         ("send_arrow", "t", {"key": [b"k"], "value": [b"3"]}),
