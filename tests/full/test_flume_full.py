@@ -1,5 +1,6 @@
-"""Two Flume agents of a published example: from a file to a topic, and from there by a Kafka channel and the HDFS sink to
-files of a local file system.
+"""Two Flume agents of a published example: from a file to a topic, and from there to files.
+
+The second agent has a Kafka channel and the HDFS sink, which writes to a local file system.
 """
 
 from __future__ import annotations
