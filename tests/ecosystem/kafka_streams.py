@@ -1,4 +1,4 @@
-"""Kafka Streams applications as processes: the jars of a release, Programs.java compiled, its instances."""
+"""Kafka Streams applications as processes: the jars of a release, our programs compiled, their instances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.ecosystem.programs import maven_jars
 
-SOURCE = Path(__file__).with_name("Programs.java")
+SOURCES = Path(__file__).parent
 VERSION = "4.3.0"
 # The EOS program is in the test jar of 3.9 and no longer in those of 4.x.
 EOS_VERSION = "3.9.1"
@@ -35,24 +35,24 @@ def _jars(name: str, version: str, artifacts: tuple[str, ...], test_jars: tuple[
     return maven_jars(name, *wanted, "org.slf4j:slf4j-simple:1.7.36")
 
 
-def compiled_programs(classes: Path) -> str:
-    """Compiles Programs.java into the folder `classes`; returns the class path for it."""
+def compiled_programs(classes: Path, name: str = "Programs") -> str:
+    """Compiles the program `name` into the folder `classes`; returns the class path for it."""
     jars = streams_jars()
-    command = ["javac", "-nowarn", "-proc:none", "-cp", f"{jars}/*", "-d", str(classes), str(SOURCE)]
+    command = ["javac", "-nowarn", "-proc:none", "-cp", f"{jars}/*", "-d", str(classes), str(SOURCES / f"{name}.java")]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     return f"{classes}:{jars}/*"
 
 
 class StreamsInstance:
-    """A running instance of Programs.java; `lines` are what it has printed. Its log is the file `log`."""
+    """A running instance of one of our programs; `lines` are what it has printed. Its log is the file `log`."""
 
-    def __init__(self, class_path: str, settings: Mapping[str, str], log: Path) -> None:
-        command = ["java", *OPTIONS, "-cp", class_path, "Programs"]
+    def __init__(self, class_path: str, settings: Mapping[str, str], log: Path, main: str = "Programs") -> None:
+        command = ["java", *OPTIONS, "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", class_path, main]
         command += [f"{name}={value}" for name, value in settings.items()]
         self.lines: list[str] = []
         self._log = log.open("a")
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, encoding="utf-8"
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

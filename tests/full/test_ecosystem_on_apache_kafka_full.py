@@ -12,6 +12,7 @@ import pytest
 from tests.ecosystem.streams_run import PROPERTIES
 from tests.ecosystem.test_connect import copy_files
 from tests.ecosystem.test_log_appenders import LOG4J_2, log4j_2_settings, log_lines
+from tests.ecosystem.test_streams_examples import run_examples
 from tests.ecosystem.test_streams_groups import count_words
 from tests.peers import ApacheKafka
 
@@ -34,3 +35,7 @@ def test_only_errors_become_records(server: ApacheKafka, tmp_path: Path) -> None
 
 def test_the_word_count_of_the_release_runs_unmodified(server: ApacheKafka, tmp_path: Path) -> None:
     count_words(server, tmp_path, lambda: None)
+
+
+def test_the_examples_have_the_documents_results(server: ApacheKafka, tmp_path: Path) -> None:
+    run_examples(server, tmp_path)
