@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 
-from kafkapy.client import Consumer, Producer
+from kafkapy.client import Admin, Consumer, Producer
+from kafkapy.client.admin import NewTopic
 from kafkapy.client.reliable import DelayService, cancellation, delayed
 from kafkapy.client.reliable.topic_scan import all_partitions
 from tests.reliable.running import records_of, running, values_of, wait_until
@@ -111,3 +113,23 @@ def test_a_full_service_leaves_records_in_the_topic(bootstrap, make_topic):
         wait_until(lambda: service.counts["delivered"] >= 20, errors)
     assert sorted(map(int, values_of(bootstrap, target))) == list(range(20))
     assert service.counts["full"] > 0
+
+
+def test_an_aborted_transaction_does_not_read_the_pending_records_again(bootstrap, make_topic):
+    target, topic = make_topic("due"), make_topic("delay")
+    narrow = f"{target}-narrow"
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        admin.create_topics([NewTopic(narrow, 1, 1, configs={"max.message.bytes": "1000"})]).check()
+    with service_of(bootstrap, topic) as service, running(service.run, service.stop) as errors:
+        # Random bytes do not become smaller by compression.
+        outputs = [delayed(narrow, os.urandom(5000), b"large", delay_ms=500, record_id="large")]
+        outputs += [delayed(target, b"%d" % n, delay_ms=500) for n in range(10)]
+        outputs += [delayed(target, b"cancelled", b"k", delay_ms=60_000, record_id="1")]
+        send(bootstrap, topic, outputs)
+        wait_until(lambda: service.counts["delivered"] >= 10 and service.counts["dead"] >= 1, errors)
+        send(bootstrap, topic, [cancellation("1", b"k")])
+        wait_until(lambda: service.counts["cancelled"] >= 1, errors)
+    assert service.counts["aborted"] >= 1 and service.counts["restored"] == 0
+    assert sorted(map(int, values_of(bootstrap, target))) == list(range(10))
+    (dead,) = records_of(bootstrap, f"{topic}.dlt")
+    assert dead.key == b"large" and service.pending_count == 0
