@@ -17,11 +17,12 @@ from kafkapy.client.reliable.chain_headers import (
     state_of,
 )
 from kafkapy.client.reliable.chain_topics import create_chain
+from kafkapy.client.reliable.held_records import HeldRecords
 from kafkapy.client.reliable.key_order import Place, WaitingKeys
 from kafkapy.client.reliable.records import Delivery, Output, SourceRecord, UnusableOutput, checked_outputs
 from kafkapy.client.reliable.refusals import Refusals
-from kafkapy.client.reliable.relay import IDLE_WAIT_S, Batch, Relay, admin_keys, unfinished
-from kafkapy.client.reliable.relay_service import PausedPartitions, RelayService
+from kafkapy.client.reliable.relay import IDLE_WAIT_S, Batch, Relay, admin_keys
+from kafkapy.client.reliable.relay_service import RelayService
 from kafkapy.client.reliable.retry_plan import RetryPlan, Step
 from kafkapy.client.reliable.topic_scan import scan
 from kafkapy.errors import ConfigError
@@ -79,7 +80,7 @@ class Processor(RelayService):
         self._group = group
         self._clock = clock or SystemClock()
         self._order = WaitingKeys(most_waiting_keys) if keeps_order else None
-        self._paused = PausedPartitions()
+        self._held = HeldRecords()
         self._known_topics: set[str] = set()
         self._unrestored: set[Place] = set()  # the waiting keys of these partitions were not read yet
         self._refusals = Refusals()
@@ -115,29 +116,34 @@ class Processor(RelayService):
             self._unrestored.add((base, partition.partition))
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        self._paused.forget(partitions)
+        self._held.forget(partitions)
         for partition in partitions:
             base, level = self.plan.place_of(partition.topic)
             if self._order is not None and level == 0:
                 self._order.forget((base, partition.partition))
 
     def wait_s(self, now_ms: int) -> float:
-        next_ms = self._paused.resume_due(self.relay.consumer, now_ms)
+        next_ms = self._held.next_ms()
         return IDLE_WAIT_S if next_ms is None else min(max(next_ms - now_ms, 0) / 1000, IDLE_WAIT_S)
 
     def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
         end_ms = self._clock.monotonic_ms() + _SLICE_MS
         self._refusals.begin()
-        for partition, ordered in records.by_partition().items():
-            for record in ordered:
-                if not self._pass(relay, partition, record, batch):
+        due = self._held.take_due(self._clock.wall_ms())
+        is_over = False
+        for partition, ordered in [*due.items(), *records.by_partition().items()]:
+            until_ms, done = 0, 0
+            while done < len(ordered) and not is_over:
+                later_ms = self._pass(relay, partition, ordered[done], batch)
+                if later_ms is not None:
+                    until_ms = later_ms
                     break
-                if relay.is_single:
-                    break
-            if self._clock.monotonic_ms() >= end_ms or (relay.is_single and batch.offsets):
-                break
-        for partition, offset in unfinished(records, batch.offsets).items():
-            relay.consumer.seek(partition, offset)
+                done += 1
+                is_over = relay.is_single or self._clock.monotonic_ms() >= end_ms
+            if done < len(ordered):
+                self._held.hold(relay.consumer, partition, until_ms, ordered[done:])
+            elif partition in due:
+                relay.consumer.resume([partition])
 
     def committed(self) -> None:
         self._refusals.committed()
@@ -145,17 +151,18 @@ class Processor(RelayService):
             self._order.confirm()
 
     def aborted(self, error: Exception) -> None:
+        self._held.clear(self.relay.consumer)
         if self._order is not None:
             self._order.roll_back()
         self._refusals.aborted(error)
 
     # Internal
 
-    def _pass(self, relay: Relay, partition: TopicPartition, record: SourceRecord, batch: Batch) -> bool:
-        """Handles a record, or moves it behind an earlier record with its key, and returns True.
+    def _pass(self, relay: Relay, partition: TopicPartition, record: SourceRecord, batch: Batch) -> int | None:
+        """Handles a record, or moves it behind an earlier record with its key, and returns None.
 
-        Adds the record's outputs and its offset to the transaction `batch`. Returns False, and pauses the partition, if
-        the record is not due yet, or if too many keys wait.
+        Adds the record's outputs and its offset to the transaction `batch`. If the record is not due yet, or if too
+        many keys wait, returns the time at which to call it again, in ms since 1970.
         """
         base, level = self.plan.place_of(record.topic)
         place = (base, record.partition)
@@ -168,8 +175,7 @@ class Processor(RelayService):
         # A header that is later than any delay of the chain does not come from the chain, or from a wrong clock.
         due_ms = min(state.due_ms, max(record.timestamp, 0) + max(self.plan.delays_ms, default=0))
         if due_ms > now_ms:
-            self._paused.pause(relay.consumer, partition, due_ms)
-            return False
+            return due_ms
         batch.counts["invalid_headers"] += len(state.invalid)
         if self._order is not None:
             if self._order.is_behind(place, record.key, level):
@@ -177,15 +183,14 @@ class Processor(RelayService):
                 batch.counts["behind_key"] += 1
                 self._order.change(place, record.key, level, -1)
                 batch.passed(partition, record.offset)
-                return True
+                return None
             if level == 0 and self._order.is_full_for(place, record.key):
-                self._paused.pause(relay.consumer, partition, now_ms + 1000)
-                return False
+                return now_ms + 1000
         self._attempt(relay, place, level, record, state, batch)
         if self._order is not None:
             self._order.change(place, record.key, level, -1)
         batch.passed(partition, record.offset)
-        return True
+        return None
 
     def _attempt(
         self, relay: Relay, place: Place, level: int, record: SourceRecord, state: ChainState, batch: Batch
