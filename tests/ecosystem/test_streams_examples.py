@@ -1,4 +1,4 @@
-"""The examples of the documents' chapter on Kafka Streams, in Java on kafkapy, with the documents' data."""
+"""The examples of a published chapter on Kafka Streams, in Java on kafkapy, with the data of that chapter."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.server_process import ServerProcess
 pytestmark = [pytest.mark.peer, pytest.mark.full, pytest.mark.timeout(1800)]
 
 LINES = 5000
-# The names of the documents' example, which creates the source by POST.
+# The names of a published example, which creates the source by POST.
 SOURCE_NAME, SINK_NAME = "local-file-distribute-source", "local-file-distribute-sink"
 SOURCE = {
     "connector.class": "FileStreamSource",
