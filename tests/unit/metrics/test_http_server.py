@@ -339,3 +339,24 @@ def test_protected_pages_need_the_password():
     finally:
         server.close()
     assert "cret" not in repr(Credentials("reader", "Sécret"))
+
+
+def test_a_tree_makes_the_pages_below_its_prefix():
+    asked = []
+
+    def tree(path, query):
+        asked.append((path, query))
+        return Response(b"found\n")
+
+    server = HttpServer("127.0.0.1:0", credentials=Credentials("me", "secret"))
+    server.start({"/page": lambda: Response(b"page\n")}, trees={"/v1/": tree})
+    key = b"Authorization: Basic " + base64.b64encode(b"me:secret") + b"\r\n"
+    try:
+        assert ask(server, b"GET /v1/a/b?c=d&e HTTP/1.1\r\n" + key + b"\r\n")[0] == 200
+        assert ask(server, b"GET /v1/a HTTP/1.1\r\n\r\n")[0] == 401
+        assert ask(server, b"GET /page HTTP/1.1\r\n\r\n")[0] == 200
+        status, _, body = ask(server, b"GET /v1 HTTP/1.1\r\n" + key + b"\r\n")
+        assert (status, body) == (404, b"There is no page at this path; the pages are: /page /v1/\n")
+    finally:
+        server.close()
+    assert asked == [("a/b", "c=d&e")]
