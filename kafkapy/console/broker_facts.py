@@ -25,7 +25,7 @@ RESPONSE_TIMEOUT_S = 2.0
 # A listener that has not responded is not asked for this time, so that pages do not wait for it each time.
 PAUSE_S = 10.0
 LARGEST_ANSWER = 4 << 20
-REFRESH_S = 2.0
+FACTS_FRESH_S = 2.0
 # Pages of a list, with 500 entries each, that are read from one broker.
 MOST_LIST_PAGES = 4
 CACHED_PAGES = 100
@@ -101,7 +101,7 @@ class BrokerFacts:
                     break
             return Fetched(broker, found, start is None)
 
-        return self._cache.get((path, broker), REFRESH_S, read)
+        return self._cache.get((path, broker), FACTS_FRESH_S, read)
 
     def _address(self, cluster_id: str | None, broker: int) -> PageAddress:
         """Returns the address of the metrics listener of a broker. Raises FactsUnknown."""

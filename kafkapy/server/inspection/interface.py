@@ -34,7 +34,7 @@ from kafkapy.types import TopicPartition
 
 logger = logging.getLogger("kafkapy.metrics.Inspection")
 
-CONTENT_TYPE = "application/json"
+PAGE_CONTENT_TYPE = "application/json"
 PATIENCE_S = 10.0
 MOST_PAGES = 4
 MOST_SEGMENTS = 100
@@ -160,7 +160,7 @@ def _asked_partition(query: Query) -> TopicPartition | None:
 
 
 def _json(content: dict[str, Any], status: int = 200) -> Response:
-    return Response((json.dumps(content, allow_nan=False) + "\n").encode(), status, CONTENT_TYPE)
+    return Response((json.dumps(content, allow_nan=False) + "\n").encode(), status, PAGE_CONTENT_TYPE)
 
 
 def _refused(refusal: Refusal) -> Response:
