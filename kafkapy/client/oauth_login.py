@@ -176,7 +176,7 @@ class OauthLogin:
         """Retrieves a token; returns it and the SASL extensions to send with it.
 
         Raises AuthenticationError if no token can be retrieved, or the token or its extensions are invalid. As in
-        Java's client, the text of a JSON web token that has expired is not refused here, but by the broker.
+        Java's client, an expired JSON web token that is retrieved as text is not refused here; the broker refuses it.
         """
         retrieved, now_s = self._retrieve(), time.time()
         if isinstance(retrieved, str):

@@ -38,7 +38,7 @@ def stories():
 
 
 class OnThePythonPath:
-    """The replica manager without a gate, in a time that the test advances."""
+    """Runs the scenario on a replica manager without compiled gate, with a clock that the test advances."""
 
     def __init__(self, root) -> None:
         replicas = (NODE_ID, 2, 3)

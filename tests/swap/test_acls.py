@@ -28,7 +28,7 @@ PROPERTIES = {
 
 
 def entries(turn: int) -> list[AccessControlEntry]:
-    """Returns ACLs of every kind, for one turn."""
+    """Returns ACLs of every kind. `turn` counts the changes of the broker on one directory; it is part of all names."""
     return [
         AccessControlEntry(
             resource_type, "kafka-cluster" if resource_type is AclResourceType.CLUSTER else f"{turn}.é*", pattern_type,

@@ -19,7 +19,7 @@ RECORDS = 30
 
 
 class AdminToolHarness:
-    """The topics, groups and files that the comparisons name."""
+    """The topics, groups and files for the tests that compare our administration tools with those of Apache Kafka."""
 
     def __init__(self, host: ToolHost, bootstrap: str, directory: Path) -> None:
         self._host = host

@@ -127,8 +127,8 @@ class Redrive:
     def _origin(self, admin: Admin, record: ConsumerRecord) -> Origin | None:
         """Returns the topic and, if it is known, the partition to which a record goes.
 
-        Returns None, and counts the reason, if the record names no topic but that of the dead letters, or the topic
-        does not exist.
+        Returns None, and counts the reason, if the record's headers name no topic, if they name the topic of the dead
+        letters itself, or if the topic does not exist.
         """
         found = Origin(self._target) if self._target is not None else origin_of(record.headers)
         if found is None or found.topic == self._topic:

@@ -297,7 +297,7 @@ class _Assignment:
         return is_added
 
     def _least_loaded_standby(self, task: TaskId, *, without_task: bool = False) -> str | None:
-        """Returns a little loaded member of those that had the task as standby task; None if no member had it.
+        """Returns a member with few tasks among those that had the task as standby task; None if no member had it.
 
         As in Apache Kafka, begins with the first of these members, and prefers a later one only if its process has a
         lower load and the member itself has fewer tasks. If `without_task` is True, members whose process has been

@@ -315,7 +315,7 @@ def test_a_follower_does_not_upgrade():
 
 
 def fetching(log, **settings):
-    """Returns a follower of node 2 in epoch 5 after the fetch timeout, which has just received a response."""
+    """Returns a follower of node 2 in epoch 5. It has run for as long as the fetch timeout, and has just fetched."""
     node = RaftHarness(log, ElectionState(5, 2), **settings)
     node.start()
     node.wait(1500)
