@@ -468,7 +468,7 @@ class ControllerLoop:
         self._fail_queued_after_end()
 
     def _fail_queued_after_end(self) -> None:
-        """Fails the futures in the queue if the quorum thread no longer takes events from the queue. Any thread."""
+        """Fails the futures in the queue if the quorum thread no longer takes events from it. For any thread."""
         while self._stopping:
             try:
                 event = self._queue.get_nowait()

@@ -291,8 +291,11 @@ class ReplicaManager:
         return self.topic_counters.total if partition is None else partition.counters
 
     def gate_appended(self, partition: Partition) -> None:
-        """Tries to complete the operations that wait for a partition, after the gate appended to it or served a
-        follower's fetch."""
+        """Tries to complete the operations that wait for a partition.
+
+        The gate, the compiled code that serves requests without the interpreter lock, has appended to the partition or
+        served a follower's fetch.
+        """
         self.delayed_operations.complete_and_mark(partition, partition.topic_partition)
 
     def gate_failed_to_append(self, partition: Partition, error_number: int) -> None:

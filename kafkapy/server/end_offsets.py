@@ -26,8 +26,8 @@ class ClusterEndOffsets:
         image: Callable[[], MetadataImage],
         make_requests: Callable[[], BrokerRequests],
     ) -> None:
-        """`make_requests` makes the sender of requests to other brokers, when the first such request has to be
-        sent."""
+        """`make_requests` is called once, when the first request to another broker has to be sent. It returns the
+        object that sends these requests."""
         self._manager = manager
         self._node_id = node_id
         self._image = image

@@ -41,9 +41,9 @@ def require_stateful_processors() -> None:
 def start_session(name: str, arguments: Any, master: str = "") -> SparkSession:
     """Starts a session with the job's name.
 
-    The settings of spark-submit take precedence over those of the job. So does its `--master`, unless `master` is given.
-    With Spark Connect, the server determines the master and the level of the log. Ends the program if a broker, a topic
-    or a file that the job needs cannot be reached.
+    The settings of spark-submit take precedence over those of the job. So does its `--master`, unless `master` is
+    given. With Spark Connect, the server determines the master and the level of the log. Ends the program if a broker,
+    a topic or a file that the job needs cannot be reached.
     """
     arguments.job_name = name
     check_job(name, arguments)

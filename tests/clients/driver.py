@@ -71,7 +71,7 @@ class OurDriver:
             each.close()
 
     def call(self, what: str, name: str, **arguments: Any) -> Any:
-        """Executes a command and returns its result. Raises DriverError."""
+        """Executes the command `what` on the client `name`, and returns its result. Raises DriverError."""
         try:
             return getattr(self, f"_{what}")(name, **arguments)
         except ApiError as error:

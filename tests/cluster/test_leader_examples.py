@@ -48,7 +48,7 @@ def described(cluster: Cluster, topic: str) -> Partitions:
 
 
 def await_described(cluster: Cluster, topic: str, expected: Partitions) -> None:
-    """Waits until the broker that answers has the metadata of a change."""
+    """Waits until the topic is described as `expected`. A broker may learn of a change later than others."""
     cluster.wait_for(f"{topic} as {expected}", lambda: described(cluster, topic) == expected)
 
 

@@ -24,7 +24,7 @@ DOCUMENTED_PLAIN_MS, DOCUMENTED_PLAIN_CRC = 1491039692562, 1188385350
 
 
 def documented_crc(timestamp_ms: int, value: bytes, key: bytes | None = DOCUMENTED_KEY) -> int:
-    """Returns the checksum of the message of magic 1 with this value, as a published example shows it."""
+    """Computes the checksum of a message of magic 1, to compare it with the number that a published example prints."""
     head = struct.pack(">bbq", 1, 0, timestamp_ms)
     key_field = struct.pack(">i", -1) if key is None else struct.pack(">i", len(key)) + key
     return zlib.crc32(head + key_field + struct.pack(">i", len(value)) + value)

@@ -25,7 +25,7 @@ def marker(producer_id: int) -> TransactionMarker:
 
 
 def respond(request: WriteTxnMarkersRequest, errors: Mapping[int, Error] | None = None) -> WriteTxnMarkersResponse:
-    """Returns the response in reverse order; `errors` are those of partition numbers."""
+    """Returns a response with the markers in reverse order. `errors` has errors by number of the partition."""
     response = WriteTxnMarkersResponse
     return response(
         markers=[
