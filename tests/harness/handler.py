@@ -79,6 +79,7 @@ class HandlerHarness(ReplicaHarness):
             forwarding=None,
             authorizer=None,
             tls_listeners=None,
+            audit=None,
         )
 
     def send(self, handler, request, version, *, client_id="test", correlation_id=7, cost=None):
