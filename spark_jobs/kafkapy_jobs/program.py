@@ -23,6 +23,8 @@ _OTHER_STATE = re.compile(
 _TABLE = re.compile(
     r"(?:\[\w*(?:DELTA|INCOMPATIBLE_DATA_FOR_TABLE)[\w.]*\]|org\.apache\.iceberg\.exceptions\.\w+:) (.+)"
 )
+# An exception of any class that Iceberg's code has raised, in a stack trace of the JVM.
+_RAISED_IN_ICEBERG = re.compile(r"^(?:Caused by: )?[\w.$]+: (.+)\n\s+at org\.apache\.iceberg\.", re.MULTILINE)
 _TOO_BUSY = "Python worker failed to connect back"
 
 
@@ -45,6 +47,11 @@ def run(main: Callable[[], None]) -> None:
             spark.stop()
 
 
+def _stack_trace(error: Exception) -> str:
+    """Returns the JVM's stack trace of an error, which has the classes of its causes; an empty text if it has none."""
+    return str(getattr(error, "_stackTrace", ""))
+
+
 def error_line(error: Exception) -> str | None:
     """Returns the line that explains an error of kafkapy's data source, of a checkpoint or of a query's text.
 
@@ -54,7 +61,7 @@ def error_line(error: Exception) -> str | None:
     own = _OWN_ERROR.findall(text)
     if own:
         return str(own[-1]).strip()
-    state, table = _OTHER_STATE.search(text), _TABLE.search(text)
+    state, table = _OTHER_STATE.search(text), _TABLE.search(text) or _RAISED_IN_ICEBERG.search(_stack_trace(error))
     if state:
         return (
             f"the checkpoint has the state of another job or of other options ({state[1]}): use the options with which "

@@ -1,13 +1,15 @@
 """The sinks Delta Lake and Apache Iceberg, on the newest Spark for which both have packages in the tests' environment.
 
 A job's driver is killed while it writes; in the end each record is in the table once. Then a column is added, and the
-table is read together with the live topic. The packages are downloaded from Maven Central by spark-submit.
+table is read together with the live topic. Another test writes to a table that others write to. The packages are
+downloaded from Maven Central by spark-submit.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -122,3 +124,19 @@ def test_each_record_is_in_the_table_once(tmp_path, sink):
     assert found["hours"] == ["2017-07-14-02", "2017-07-14-03", "2017-07-14-04", "2017-07-14-05"]
     assert sent.offset > 0 and found["both"] == [found["rows"] + 1] * 2
     assert found["after"] == [found["rows"] + (sink == "delta"), True]
+
+
+@pytest.mark.parametrize("sink", ["delta", "iceberg"])
+def test_each_row_is_once_in_a_table_that_others_write_to_and_conflicts_are_one_line(tmp_path, sink):
+    program = str(ROOT / "tests" / "spark" / "table_writers.py")
+    with BrokerProcess(tmp_path / "kafkapy", {"log.retention.ms": "-1"}) as broker:
+        words = (program, "--sink", sink, str(tmp_path / "lake"), broker.bootstrap, "clicks")
+        process = submit(*words, stdout=subprocess.PIPE)
+        output, errors = process.communicate()
+        assert process.returncode == 0, errors[-6000:]
+    found = json.loads(output.splitlines()[-1])
+    assert [found["first"], *found["beside appends"], *found["after the conflict"]] == [None] * 9
+    assert found["counts"] == {"clicks": [found["sent"]] * 2, "others": [found["appended"]] * 2}
+    assert found["appended"] > len(found["beside appends"]), "the others have written while the job wrote"
+    for line in (found["conflict"], found["other columns"]):
+        assert re.fullmatch("the table does not take the rows: .* start the job again, .*", line), line

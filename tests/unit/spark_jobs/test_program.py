@@ -69,6 +69,26 @@ def test_an_error_of_circumstances_says_what_to_do(error, words):
     assert "\n" not in line and all(word in line for word in words), line
 
 
+@pytest.mark.parametrize(
+    ("raised", "words"),
+    [
+        ("java.lang.IllegalArgumentException: Field headers not found in source schema", "Field headers not found"),
+        ("org.apache.iceberg.exceptions.CommitFailedException: Version 3 already exists", "Version 3 already exists"),
+    ],
+)
+def test_an_error_of_iceberg_is_found_in_the_causes(raised, words):
+    """The text of the error itself has neither the class of its cause nor its origin."""
+    error = StreamingQueryException("[STREAM_FAILED] Query [id = 1] terminated with exception: it failed\n== Plan ==")
+    trace = (
+        "org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED]\n\tat org.apache.spark.sql.A.b(A:1)\n"
+    )
+    error._stackTrace = f"{trace}Caused by: {raised}\n\tat org.apache.spark.sql.C.d(C:2)\n"
+    assert error_line(error) is None, "raised by other code"
+    error._stackTrace = f"{trace}Caused by: {raised}\n\tat org.apache.iceberg.relocated.C.d(C:2)\n\t... 9 more\n"
+    line = error_line(error)
+    assert "\n" not in line and words in line and "a table of its own" in line
+
+
 def test_an_error_of_a_query_is_its_first_line():
     assert error_line(AnalysisException("\n[PATH_NOT_FOUND] Path does not exist: x.\nmore")) == (
         "[PATH_NOT_FOUND] Path does not exist: x."
