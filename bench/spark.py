@@ -9,7 +9,7 @@ and is not counted. CPU seconds are those of the JVM and its Python workers.
 
 - `reads`, in rows/s: `count` counts rows; `hot-search` finds the ten most frequent terms of each window of five
   minutes. Times are those of whole queries, planning included.
-- `writes`, in rows/s: generated rows go to a topic.
+- `writes`, in rows/s: generated rows go to a topic, or with `noop` nowhere.
 - `parts`, in seconds: the hot search in growing parts, with the CPU seconds of the JVM and of Python.
 - `streams`, in ms: micro-batches and the hot search while records arrive at constant rates, each for `--seconds`.
 """
@@ -29,6 +29,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.spark_queries import FORMS
 from bench.spark_streams import RATES
+from bench.spark_writes import SINKS
 from kafkapy.client import Producer
 from tests.broker_process import BrokerProcess
 from tests.spark_connector import run_in_connector_environment
@@ -101,7 +102,7 @@ def run_set(name: str, bootstrap: str, options: argparse.Namespace) -> dict[str,
         "streams": ("bench.spark_streams", ["arriving", str(options.seconds), *map(str, options.rates)]),
     }[name]
     if name == "writes":
-        for form in ("kafka", "kafkapy"):
+        for form in SINKS:
             create_topic(bootstrap, f"written-{form}", options.partitions)
     for rate in options.rates if name == "streams" else ():
         create_topic(bootstrap, f"arriving-{rate}", 4)

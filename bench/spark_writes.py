@@ -1,4 +1,7 @@
-"""The set `writes` of `python -m bench.spark`: generated rows go to topics; prints seconds and CPU seconds as JSON."""
+"""The set `writes` of `python -m bench.spark`: generated rows go to topics; prints seconds and CPU seconds as JSON.
+
+The form `noop` only generates the rows, so that the costs of the sinks can be told from those of their input.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,24 @@ from typing import Any
 
 from bench.spark_driver import cpu_seconds, start
 
-FORMS = ("kafka", "kafkapy")
+SINKS = ("kafka", "kafkapy")
+FORMS = ("noop", *SINKS)
 
 
 def measured(spark: Any, form: str, bootstrap: str, topic: str, rows: int) -> dict[str, float]:
     """Writes rows with keys of up to 5 bytes and values of 100 bytes from four tasks.
 
-    Returns the seconds and the CPU seconds of the write.
+    All values are the same literal, which costs the least to generate. Returns the seconds and the CPU seconds of the
+    write.
     """
-    frame = spark.range(0, rows, 1, 4).selectExpr("cast(id % 100000 as string) as key", "rpad(id, 100, 'x') as value")
+    frame = spark.range(0, rows, 1, 4).selectExpr("cast(id % 100000 as string) as key", f"'{100 * 'x'}' as value")
     began, cpu = time.monotonic(), sum(cpu_seconds())
     options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
-    frame.write.format(form).options(**options).mode("append").save()
+    writer = frame.write.format(form)
+    if form == "noop":
+        writer.mode("overwrite").save()
+    else:
+        writer.options(**options).mode("append").save()
     figures = {"seconds": time.monotonic() - began, "cpu_seconds": sum(cpu_seconds()) - cpu}
     print(json.dumps({"form": form, **figures}), file=sys.stderr, flush=True)
     return figures
@@ -38,7 +47,7 @@ def main() -> None:
     counts = {
         form: spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap)
         .option("subscribe", f"{topic}-{form}").load().count()
-        for form in FORMS
+        for form in SINKS
     }  # fmt: skip
     is_complete = set(counts.values()) == {int(rows) * (int(rounds) + 1)}
     print(json.dumps({"spark": spark.version, "is_complete": is_complete, **found}))

@@ -25,6 +25,16 @@ def test_rates_and_goals():
     assert not told["kafkapy-columns"]["reached"] and told["kafkapy-columns"]["goal"] == 4.0
 
 
+def test_the_generation_of_rows_is_reported_without_a_goal():
+    measured = {
+        form: [{"seconds": seconds, "cpu_seconds": 2.0}]
+        for form, seconds in (("noop", 1.0), ("kafka", 8.0), ("kafkapy", 5.0))
+    }
+    told = rates(measured, "write", 1_000_000)
+    assert told["noop"] == {"rows_per_s": 1_000_000, "cpu_s": 2.0}
+    assert told["kafkapy"]["times_own"] == 1.6 and not told["kafkapy"]["reached"]
+
+
 def test_medians_by_part_and_form():
     rounds = [{"seconds": 1.0, "jvm_cpu_s": 2.0}, {"seconds": 3.0, "jvm_cpu_s": 4.0}, {"seconds": 2.0, "jvm_cpu_s": 9}]
     assert medians({"kafka": {"read": rounds}}) == {"read": {"kafka": {"seconds": 2.0, "jvm_cpu_s": 4.0}}}
