@@ -68,7 +68,7 @@ _REFUSED_WRITING = {
 }
 # One fetch returns enough for several Arrow batches.
 _FETCH_BYTES = str(8 << 20)
-# A task writes much at once. With the client's default, 16 KiB, the client needs nearly twice the processor time for it.
+# A task writes much at once. With its default of 16 KiB, the client needs nearly twice the processor time for that.
 _BATCH_BYTES = str(128 << 10)
 _DEFAULT_MAX_TRIGGER_DELAY = "15m"
 _UNITS_MS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
