@@ -41,6 +41,10 @@ def handshakes_program() -> Path:
     return compile_program("handshakes", [BENCH / "load" / "handshakes.c"], [*OPENSSL, "-lpthread"])
 
 
+def refuse_program() -> Path:
+    return compile_program("refuse", [BENCH / "load" / "refuse.c"], [*OPENSSL, "-lpthread"])
+
+
 def tail_program() -> Path:
     return compile_program("tail", [BENCH / "load" / "tail.c"], [])
 
@@ -52,4 +56,4 @@ def throughput_program() -> Path:
 
 
 def ceiling_program() -> Path:
-    return compile_program("ceiling", [BENCH / "ceiling" / "ceiling.c", CRC32C], [])
+    return compile_program("ceiling", [BENCH / "ceiling" / "ceiling.c", CRC32C], OPENSSL)

@@ -169,10 +169,20 @@ class Turn:
         return Load(requests_program(), *where, *how, cores=cores)
 
     def handshakes(
-        self, kind: str, seconds: float, *, threads: int = 4, rate: int = 0, is_remote: bool = False
+        self,
+        kind: str,
+        seconds: float,
+        *,
+        port: int | None = None,
+        threads: int = 4,
+        rate: int = 0,
+        is_remote: bool = False,
     ) -> Load:
-        """Starts TLS handshakes of a kind that the program names; rate 0 means as many as possible."""
-        words = handshakes_program(), "127.0.0.1", self.measured.load_port, threads, seconds, rate, kind
+        """Starts TLS handshakes of a kind that the program names, with the broker or with another `port`.
+
+        Rate 0 means as many as possible.
+        """
+        words = handshakes_program(), "127.0.0.1", port or self.measured.load_port, threads, seconds, rate, kind
         return Load(*words, is_remote=is_remote)
 
     def tail(self, topic: str, consumers: int, seconds: float, rate: int) -> Load:

@@ -107,3 +107,8 @@ PLAIN = Security()
 def certificate(directory: Path) -> Identity:
     """Returns a new certificate for loopback with a P-256 key, signed by the authority ca.crt in `directory`."""
     return CertificateAuthority(directory).issue("broker")
+
+
+def certificate_files(directory: Path) -> tuple[str, str]:
+    """Returns the paths of the broker's certificate and key, which `certificate` has written into `directory`."""
+    return str(directory / "broker.crt"), str(directory / "broker.key")

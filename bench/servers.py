@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench import process_figures
 from bench.programs import BUILD, ceiling_program
-from bench.security import CIPHER, PLAIN, Security
+from bench.security import CIPHER, PLAIN, Security, certificate_files
 from tests.peers import ApacheKafka, kafka_directory
 from tests.ports import free_port
 
@@ -37,6 +37,17 @@ def raise_descriptor_limit() -> None:
     """Raises the limit of open files as far as the system allows, for 10,000 partitions and 5,000 connections."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Returns as soon as the port accepts connections. Raises RuntimeError if the process ends before."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.002)
+    raise RuntimeError(f"port {port} accepts no connections")
 
 
 class Server(ABC):
@@ -93,13 +104,10 @@ class Server(ABC):
         log = self.directory / "server.log"
         with log.open("ab") as output:
             self.process = subprocess.Popen(self.command(), stdout=output, stderr=output, env=self.environment())
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < deadline and self.is_running:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.002)
-        raise RuntimeError(f"{self.name} did not start: {log.read_text()[-2000:]}")
+        try:
+            wait_for_port(self.port, self.process)
+        except RuntimeError as error:
+            raise RuntimeError(f"{self.name} did not start: {log.read_text()[-2000:]}") from error
 
     def secure(self) -> None:
         """Creates the user and the ACLs of the loads."""
@@ -235,14 +243,25 @@ class Kafka39(Kafka):
 
 
 class Ceiling(Server):
-    """The C program of bench/ceiling. It has every topic, with the number of partitions that it was started with."""
+    """The C program of bench/ceiling. It has every topic, with the number of partitions that it was started with.
+
+    With TLS it has no listener in plain text.
+    """
 
     name = "ceiling"
     partitions = 1
     clean_exits = (0, -signal.SIGTERM)
 
+    def __init__(self, directory: Path, properties: Mapping[str, str], security: Security = PLAIN) -> None:
+        super().__init__(directory, properties, security)
+        self.port = self.load_port
+
     def command(self) -> list[str]:
-        return [str(ceiling_program()), str(self.port), str(self.directory / "data"), str(self.partitions)]
+        words = [str(ceiling_program()), str(self.port), str(self.directory / "data"), str(self.partitions)]
+        return [*words, *certificate_files(self.directory)] if self.security.has_listener else words
+
+    def secure(self) -> None:
+        """Does nothing: every client may connect."""
 
     def create_topic(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
         if partitions != self.partitions:
@@ -263,8 +282,8 @@ class OpenSsl(Server):
     clean_exits = (0, -signal.SIGTERM)
 
     def command(self) -> list[str]:
-        identity = self.directory / "broker"
-        files = ("-cert", f"{identity}.crt", "-key", f"{identity}.key")
+        certificate, key = certificate_files(self.directory)
+        files = ("-cert", certificate, "-key", key)
         protocol = ("-tls1_3", "-ciphersuites", CIPHER)
         # -www: the server does not read from its standard input.
         return ["openssl", "s_server", "-accept", f"127.0.0.1:{self.load_port}", *files, *protocol, "-www"]
@@ -272,13 +291,7 @@ class OpenSsl(Server):
     def start(self) -> None:
         with (self.directory / "server.log").open("ab") as output:
             self.process = subprocess.Popen(self.command(), stdout=output, stderr=output)
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < deadline and self.is_running:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.load_port)) == 0:
-                    return
-            time.sleep(0.01)
-        raise RuntimeError("openssl s_server did not start")
+        wait_for_port(self.load_port, self.process)
 
     def secure(self) -> None:
         """Does nothing: every client may connect."""

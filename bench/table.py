@@ -10,7 +10,7 @@ from bench.security import Security
 from bench.workload import BROKERS, FULL, MUST, QUICK, SECURITY, Workload
 from bench.workloads.connections import idle_connections, tail
 from bench.workloads.down_conversion import down_conversion
-from bench.workloads.handshakes import attacks, handshakes
+from bench.workloads.handshakes import attacked, handshakes
 from bench.workloads.hostile import HOSTILE, with_hostile_clients
 from bench.workloads.life import idle, recovery, start_up
 from bench.workloads.partitions import sweep, ten_thousand
@@ -91,13 +91,18 @@ def security_workloads() -> Iterator[Workload]:
     }
     for prefix, security in SECURITIES.items():
         for name, load in loads.items():
-            yield Workload(f"{prefix}-{name}", "per_second", True, load, BROKERS, sets, security=security)
+            has_ceiling = prefix == "tls" and name.startswith("produce")
+            servers = (*BROKERS, "ceiling") if has_ceiling else BROKERS
+            yield Workload(f"{prefix}-{name}", "per_second", True, load, servers, sets, security=security)
     for kind in ("full", "resumed"):
         servers = (*BROKERS, "openssl")
         name = f"tls-handshakes-{kind}"
         yield Workload(name, "cpu_us_per_handshake", False, handshakes(kind, 4), servers, sets, security=TLS)
-    for name, background in (("tls-latency-1000-per-second", None), ("tls-latency-1000-per-second-attacked", attacks)):
-        yield Workload(name, "p99_us", False, latency(1_000, 5, background), BROKERS, sets, security=TLS)
+    for name, run in (
+        ("tls-latency-1000-per-second", latency(1_000, 5)),
+        ("tls-latency-1000-per-second-attacked", attacked(1_000, 5)),
+    ):
+        yield Workload(name, "p99_us", False, run, BROKERS, sets, security=TLS)
 
 
 ROWS = (

@@ -1,8 +1,8 @@
 /* The ceiling: the least that a broker can do. One thread, epoll; checks CRC32C, assigns offsets, appends; fetches by sendfile.
  *
- *   ceiling PORT DATA_DIR PARTITIONS [NODE PORT PORT PORT]
+ *   ceiling PORT DATA_DIR PARTITIONS [NODE PORT PORT PORT | CERTIFICATE KEY]
  *
- * With NODE (0 to 2) and the ports of all three nodes it is one node of three, each of which leads every third partition and
+ * With a certificate and its key every client uses TLS 1.3 (tls.h). With NODE (0 to 2) and the ports of all three nodes it is one node of three, each of which leads every third partition and
  * forwards what it appends to the two others (forwarding.h).
  *
  * Not a broker: no index on disk, no producer state, no record validation, no recovery; every topic name that is asked for
@@ -43,6 +43,7 @@ static const char *data_dir;
 static void die(const char *what) { perror(what); exit(1); }
 
 #include "forwarding.h"
+#include "tls.h"
 
 /* A cursor over a request and one over an answer; big-endian. */
 struct reader { const unsigned char *at, *end; };
@@ -63,28 +64,6 @@ static void put16(int16_t v) { uint16_t raw = htons((uint16_t)v); put(&raw, 2); 
 static void put32(int32_t v) { uint32_t raw = htonl((uint32_t)v); put(&raw, 4); }
 static void put64(int64_t v) { put32((int32_t)(v >> 32)); put32((int32_t)v); }
 static void put_string(const char *s) { put16((int16_t)strlen(s)); put(s, strlen(s)); }
-
-static void send_all(int fd, const unsigned char *data, size_t size, int flags) {
-    while (size) {
-        ssize_t n = send(fd, data, size, flags | MSG_NOSIGNAL);
-        if (n < 0) {
-            if (errno == EAGAIN) { struct epoll_event e; int p = epoll_create1(0); e.events = EPOLLOUT; epoll_ctl(p, EPOLL_CTL_ADD, fd, &e); epoll_wait(p, &e, 1, 1000); close(p); continue; }
-            return;
-        }
-        data += n;
-        size -= (size_t)n;
-    }
-}
-
-static void send_file(int fd, int file, int64_t position, int64_t size) {
-    off_t at = position;
-    while (size) {
-        ssize_t n = sendfile(fd, file, &at, (size_t)size);
-        if (n > 0) { size -= n; continue; }
-        if (n < 0 && errno == EAGAIN) { struct epoll_event e; int p = epoll_create1(0); e.events = EPOLLOUT; epoll_ctl(p, EPOLL_CTL_ADD, fd, &e); epoll_wait(p, &e, 1, 1000); close(p); continue; }
-        return;
-    }
-}
 
 static struct topic *find_topic(const unsigned char *name, int length) {
     for (int i = 0; i < topic_count; i++)
@@ -376,7 +355,7 @@ static void handle(int fd, const unsigned char *frame, int32_t size) {
 static int readable(int fd) {
     struct connection *c = connections[fd];
     if (c->room - c->used < 65536) { c->room *= 2; c->buffer = realloc(c->buffer, c->room); }
-    ssize_t n = recv(fd, c->buffer + c->used, c->room - c->used, 0);
+    ssize_t n = receive(fd, c->buffer + c->used, c->room - c->used);
     if (n < 0) return errno == EAGAIN;
     if (n == 0) return 0;
     c->used += (size_t)n;
@@ -392,7 +371,7 @@ static int readable(int fd) {
     memmove(c->buffer, c->buffer + at, c->used - at);
     c->used -= at;
     confirm(fd, c);
-    return 1;
+    return has_pending(fd) ? readable(fd) : 1;
 }
 
 static void add_connection(int fd) {
@@ -400,15 +379,20 @@ static void add_connection(int fd) {
     c->room = SLAB;
     c->buffer = malloc(c->room);
     c->generation = ++generations;
+    open_session(fd);
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4 && argc != 5 + NODES) { fprintf(stderr, "usage: ceiling PORT DATA_DIR PARTITIONS [NODE PORT PORT PORT]\n"); return 2; }
+    if (argc != 4 && argc != 6 && argc != 5 + NODES) {
+        fprintf(stderr, "usage: ceiling PORT DATA_DIR PARTITIONS [NODE PORT PORT PORT | CERTIFICATE KEY]\n");
+        return 2;
+    }
     port = atoi(argv[1]);
     data_dir = argv[2];
     partition_count = atoi(argv[3]);
     if (partition_count < 1 || partition_count > MAX_PARTITIONS) return 2;
-    if (argc > 4) {
+    if (argc == 6) use_certificate(argv[4], argv[5]);
+    if (argc == 5 + NODES) {
         own_node = atoi(argv[4]);
         if (own_node < 0 || own_node >= NODES) return 2;
         for (int i = 0; i < NODES; i++) ports[i] = atoi(argv[5 + i]);
@@ -442,6 +426,7 @@ int main(int argc, char **argv) {
                 epoll_ctl(epoll, EPOLL_CTL_ADD, client, &added);
             } else if (events[i].events != EPOLLOUT && !readable(fd)) {
                 if (link_of(fd)) return 0; /* the cluster is being stopped */
+                close_session(fd);
                 free(connections[fd]->buffer);
                 free(connections[fd]);
                 connections[fd] = NULL;

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+from bench.programs import refuse_program
 from bench.run import Figures, Load, Run
+from bench.security import certificate_files
+from bench.servers import wait_for_port
+from bench.workloads.requests import LATENCY_CONNECTIONS, warm
+from tests.ports import free_port
 
 # Connections per second that send bytes at random, and full handshakes per second that the client refuses at their end.
 GARBAGE_RATE, FAILING_RATE = 1_000, 100
@@ -22,9 +29,57 @@ def handshakes(kind: str, seconds: float) -> Callable[[Run], Figures]:
     return run
 
 
-def attacks(run: Run, seconds: float) -> list[Load]:
-    """Starts clients that send garbage and clients that refuse the broker's certificate, for some seconds."""
+def attacks(run: Run, port: int, seconds: float) -> list[Load]:
+    """Starts clients that send garbage and clients that refuse the server's certificate, for some seconds."""
     return [
-        run.handshakes("garbage", seconds, threads=16, rate=GARBAGE_RATE, is_remote=True),
-        run.handshakes("failing", seconds, threads=8, rate=FAILING_RATE, is_remote=True),
+        run.handshakes("garbage", seconds, port=port, threads=16, rate=GARBAGE_RATE, is_remote=True),
+        run.handshakes("failing", seconds, port=port, threads=8, rate=FAILING_RATE, is_remote=True),
     ]
+
+
+def attacked(rate: int, seconds: float) -> Callable[[Run], Figures]:
+    """Returns a workload of produce requests on a fixed schedule, without attackers, then with them, then beside them.
+
+    The last of the three is a control: the attackers connect to another program, which refuses them with the least work
+    (`refuse.c`), so that only the machine is shared. The figures are those of the attacked broker; `times_alone` and
+    `control_times_alone` are the p99 latency with and beside attackers, divided by that without them.
+    """
+
+    def run(run: Run) -> Figures:
+        topic = run.keep("topic", run.topic)
+        warm(run, topic, LATENCY_CONNECTIONS, acks=-1)
+        lasting = run.seconds(seconds)
+
+        def load(port: int | None = None) -> Figures:
+            attackers = [] if port is None else attacks(run, port, lasting + 2)
+            figures = run.requests(topic, LATENCY_CONNECTIONS, lasting, acks=-1, rate=rate).result()
+            if attackers:
+                figures["attacks_per_second"] = sum(each.result()["per_second"] for each in attackers)
+            return figures
+
+        alone = load()
+        with refusing(certificate_files(run.server.directory)) as port:
+            control = load(port)
+        figures = run.measure(lambda: load(run.server.load_port))
+        return {
+            **figures,
+            "alone_p99_us": alone["p99_us"],
+            "control_p99_us": control["p99_us"],
+            "times_alone": figures["p99_us"] / alone["p99_us"],
+            "control_times_alone": control["p99_us"] / alone["p99_us"],
+        }
+
+    return run
+
+
+@contextmanager
+def refusing(certificate: tuple[str, str]) -> Iterator[int]:
+    """Runs the program that refuses all clients, and yields its port on loopback."""
+    port = free_port()
+    process = subprocess.Popen([refuse_program(), str(port), *certificate])
+    try:
+        wait_for_port(port, process)
+        yield port
+    finally:
+        process.kill()
+        process.wait()
