@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import socket
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkapy._core.reactor.reactor import Reactor, Watch
 from kafkapy.config import BrokerConfig
@@ -16,6 +18,7 @@ from kafkapy.host_names import host_addresses
 from kafkapy.network.connection_quotas import ConnectionQuotas
 
 if TYPE_CHECKING:
+    from kafkapy._core.tls.tls_acceptor import TlsAcceptor
     from kafkapy.network.listener_tls import ListenerTls
 
 logger = logging.getLogger("kafka.network.DataPlaneAcceptor")
@@ -69,27 +72,63 @@ def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
     return bound
 
 
+class Client(NamedTuple):
+    """An accepted connection: its descriptor, and the host and port of the peer and of this node."""
+
+    fd: int
+    host: str
+    port: int
+    local_host: str
+    local_port: int
+
+    def connection_id(self, number: int) -> str:
+        return f"{plain_host(self.local_host)}:{self.local_port}-{self.address}:{self.port}-0-{number}"
+
+    @property
+    def address(self) -> str:
+        return plain_host(self.host)
+
+
+def plain_host(host: str) -> str:
+    """Returns the text of an address; an IPv4 address that a socket for IPv6 has accepted is an IPv4 address."""
+    return host.removeprefix("::ffff:")
+
+
 class Acceptor:
     """The listening socket of one listener. Reactor thread only.
 
     The socket listens from `__init__` on, so that a port in use is found early; the system queues clients until
     `start`. While a limit is reached, or the process has no descriptors left, the acceptor pauses and does not poll its
-    descriptor.
+    descriptor. A thread (`TlsAcceptor`) accepts the clients of a listener with TLS, and refuses those that do not speak
+    TLS; they count in no limit.
     """
 
     def __init__(
-        self, listener: Listener, config: BrokerConfig, reactor: Reactor, tls: ListenerTls | None = None
+        self,
+        listener: Listener,
+        config: BrokerConfig,
+        reactor: Reactor,
+        tls: ListenerTls | None = None,
+        on_refused: Callable[[Listener, int, list[tuple[str, str]]], None] | None = None,
     ) -> None:
+        """Binds the listener's socket.
+
+        `on_refused(listener, count, first)` is called after `count` clients that did not speak TLS were refused;
+        `first` has the address and the connection id of some of them.
+        """
         self._socket = bind_listener(listener, config)
         self.port: int = self._socket.getsockname()[1]
         self.listener = listener._replace(port=self.port)
         self._reactor = reactor
         self._tls = tls
+        self._tls_acceptor: TlsAcceptor | None = None
+        self._on_refused = on_refused
+        self._refusal_delay_ms: int = config.connection_failed_authentication_delay_ms
         self._quotas: ConnectionQuotas | None = None
         self._watch: Watch | None = None
         self._accepted = 0
         self._exhausted = False
-        self._throttled: set[socket.socket] = set()  # accepted connections that wait to be closed
+        self._throttled: set[int] = set()  # descriptors of accepted connections that wait to be closed
         # The gate serves the partitions of a broker, which clients of a controller's listener may not access.
         self._is_gated = listener.name not in config.controller_listener_names
         # The largest frame of a client that has not proved its identity; None if clients need not prove it.
@@ -101,14 +140,23 @@ class Acceptor:
         """Begins to accept clients: those that have connected since the constructor, and later ones. `quotas` limits
         connections."""
         self._quotas = quotas
-        self._watch = self._reactor.watch(self._socket.fileno(), self._accept_ready)
+        if self._tls is None:
+            self._watch = self._reactor.watch(self._socket.fileno(), self._accept_ready)
+            return
+        from kafkapy._core.tls.tls_acceptor import TlsAcceptor
+
+        self._tls_acceptor = TlsAcceptor(self._socket.fileno(), self._refusal_delay_ms)
+        self._tls_acceptor.start(f"tls-acceptor-{self.listener.name}")
+        self._watch = self._reactor.watch(self._tls_acceptor.event_fd, self._accept_ready)
 
     def close(self) -> None:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
-        for each in self._throttled:
-            each.close()
+        if self._tls_acceptor is not None:
+            self._tls_acceptor.stop()
+        for fd in self._throttled:
+            os.close(fd)
         self._throttled.clear()
         self._socket.close()
 
@@ -120,7 +168,21 @@ class Acceptor:
     def _accept_ready(self) -> None:
         for _ in range(ACCEPTS_PER_TURN):
             if not (self._may_accept() and self._accept_one()):
-                return
+                break
+        if self._tls_acceptor is not None:
+            self._handle_report(self._tls_acceptor)
+
+    def _handle_report(self, tls_acceptor: TlsAcceptor) -> None:
+        """Passes on what the thread has refused, and handles an error that keeps it from accepting clients."""
+        refused, addresses, error = tls_acceptor.take_report()
+        if error:
+            self._log_exhaustion(error)
+        if not refused or self._on_refused is None:
+            return
+        clients = [Client(-1, *each) for each in addresses]
+        first = [(each.address, each.connection_id(self._accepted + number)) for number, each in enumerate(clients)]
+        self._accepted += refused
+        self._on_refused(self.listener, refused, first)
 
     def _may_accept(self) -> bool:
         assert self._quotas is not None
@@ -148,58 +210,78 @@ class Acceptor:
         """
         assert self._quotas is not None
         try:
-            accepted, address = self._socket.accept()
-        except BlockingIOError:
-            return False
+            client = self._next_client()
         except OSError as error:
             if error.errno not in EXHAUSTED:
                 return True  # the client aborted the connection while it waited
-            if not self._exhausted:
-                logger.error("Error while accepting connection on %s: %s", self.listener, error.strerror)
-                self._exhausted = True
+            self._log_exhaustion(error.errno)
             self._pause(EXHAUSTED_PAUSE_MS)
             return False
+        if client is None:
+            return False
         self._exhausted = False
-        host = str(address[0]).removeprefix("::ffff:")
+        host = client.address
         self._quotas.spend_rate(self.listener.name)
         if not self._quotas.has_room_for(host):
             limit = self._quotas.address_limit(host)
             logger.info("Rejected connection from /%s, address already has the configured maximum of %d connections.",
                         host, limit)  # fmt: skip
-            accepted.close()
+            os.close(client.fd)
             return True
         throttle_ms = self._quotas.throttle_ms(self.listener.name, host, self._reactor.monotonic_ms)
         if throttle_ms:
-            self._close_later(accepted, throttle_ms)
+            self._close_later(client.fd, throttle_ms)
             return True
-        self._adopt(accepted, host, int(address[1]))
+        self._adopt(client)
         return True
 
-    def _close_later(self, accepted: socket.socket, delay_ms: int) -> None:
+    def _next_client(self) -> Client | None:
+        """Returns the next client that waits, or None. Raises OSError if it cannot be accepted."""
+        if self._tls_acceptor is not None:
+            taken = self._tls_acceptor.take()
+            return None if taken is None else Client(*taken)
+        try:
+            accepted, address = self._socket.accept()
+        except BlockingIOError:
+            return None
+        local = accepted.getsockname()
+        accepted.setblocking(False)
+        return Client(accepted.detach(), str(address[0]), int(address[1]), str(local[0]), int(local[1]))
+
+    def _log_exhaustion(self, error: int) -> None:
+        if not self._exhausted:
+            logger.error("Error while accepting connection on %s: %s", self.listener, os.strerror(error))
+            self._exhausted = True
+
+    def _close_later(self, fd: int, delay_ms: int) -> None:
         """Resets a connection after `delay_ms`, without reading from it, because its address has created connections
         too often."""
-        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
-        self._throttled.add(accepted)
+        with socket.socket(fileno=fd) as accepted:
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
+            accepted.detach()
+        self._throttled.add(fd)
 
         def close() -> None:
-            self._throttled.discard(accepted)
-            accepted.close()
+            if fd in self._throttled:
+                self._throttled.discard(fd)
+                os.close(fd)
 
         self._reactor.schedule(delay_ms, close)
 
-    def _adopt(self, accepted: socket.socket, host: str, port: int) -> None:
+    def _adopt(self, client: Client) -> None:
         assert self._quotas is not None
         if self._quotas.is_full():
             self._make_room()
-        local = accepted.getsockname()
-        identity = f"{str(local[0]).removeprefix('::ffff:')}:{local[1]}-{host}:{port}-0-{self._accepted}"
+        host, identity = client.address, client.connection_id(self._accepted)
         self._accepted += 1
-        accepted.setblocking(False)
         tls = None if self._tls is None else self._tls.context
-        connection = self._reactor.adopt(accepted.fileno(), self.listener, host, port, identity, self._is_gated, tls)
+        try:
+            connection = self._reactor.adopt(client.fd, self.listener, host, client.port, identity, self._is_gated, tls)
+        except BaseException:
+            os.close(client.fd)
+            raise
         if self._max_token_bytes is not None:
             connection.begin_authentication(self._max_token_bytes)
-        accepted.detach()
         self._quotas.add(self.listener.name, host)
 
     def _make_room(self) -> None:

@@ -27,6 +27,8 @@ NOTEWORTHY = frozenset(
         reactor_module.CLOSED_WITHOUT_MEMORY,
     )
 )
+HANDSHAKE_FAILED = "SSL handshake failed"
+FAILED_AUTHENTICATION = "Failed authentication with /%s (channelId=%s) (%s)"
 
 
 def log_callback_error(error: BaseException) -> None:
@@ -86,7 +88,7 @@ class SocketServer:
         try:
             for listener in listeners:
                 own_tls = None if tls is None else tls.of(listener.name)
-                self._acceptors.append(Acceptor(listener, config, reactor, own_tls))
+                self._acceptors.append(Acceptor(listener, config, reactor, own_tls, self._on_refused))
         except OSError:
             self.close()
             raise
@@ -132,17 +134,19 @@ class SocketServer:
         once.
         """
         delay_ms = self._failure_delay_ms
+        counts = self._handshake_counts(connection.listener)
         if error is None:
             try:
                 if self.on_encrypted is not None:
                     self.on_encrypted(connection)
-                self._count_handshake(connection, is_success=True)
+                if connection.listener.security_protocol == "SSL":
+                    counts[0] += 1  # with SASL_SSL the client has yet to prove its identity
                 return
             except ValueError as refused:
                 error, delay_ms = str(refused), 0  # closed at once: the reactor would serve it next
-        self._count_handshake(connection, is_success=False)
-        reason = f"SSL handshake failed: {error}"
-        logger.info("Failed authentication with /%s (channelId=%s) (%s)", connection.peer_host, connection.id, reason)
+        counts[1] += 1
+        reason = f"{HANDSHAKE_FAILED}: {error}"
+        logger.info(FAILED_AUTHENTICATION, connection.peer_host, connection.id, reason)
         if connection.is_closed:
             return
         self._failed_handshakes.add(connection.id)
@@ -151,12 +155,23 @@ class SocketServer:
         else:
             connection.close(reason)
 
-    def _count_handshake(self, connection: Connection, *, is_success: bool) -> None:
-        counts = self._handshakes.setdefault(connection.listener.name, [0, 0])
-        if not is_success:
-            counts[1] += 1
-        elif connection.listener.security_protocol == "SSL":
-            counts[0] += 1  # with SASL_SSL the client has yet to prove its identity
+    def _on_refused(self, listener: Listener, count: int, first: list[tuple[str, str]]) -> None:
+        """Counts and logs clients of a listener with TLS that did not speak TLS, and were refused before the reactor.
+
+        `first` has the address and connection id of some of them. A line gives the number of the others.
+        """
+        from kafkapy._core.tls.tls_acceptor import PLAINTEXT_REASON
+
+        self._handshake_counts(listener)[1] += count
+        reason = f"{HANDSHAKE_FAILED}: {PLAINTEXT_REASON}"
+        for host, identity in first:
+            logger.info(FAILED_AUTHENTICATION, host, identity, reason)
+        others = count - len(first)
+        if others > 0:
+            logger.info("Failed authentication with %d more clients of %s (%s)", others, listener, reason)
+
+    def _handshake_counts(self, listener: Listener) -> list[int]:
+        return self._handshakes.setdefault(listener.name, [0, 0])
 
     def _on_close(self, connection: Connection, kind: int) -> None:
         connection.unmute()

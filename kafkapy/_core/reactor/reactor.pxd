@@ -3,7 +3,8 @@ from libc.stdint cimport int64_t
 
 from kafkapy._core.reactor.reactor_connection cimport Connection
 from kafkapy._core.reactor.reactor_state cimport ReactorState
-from kafkapy._core.reactor.reactor_watch cimport WatchState, epoll_event
+from kafkapy._core.reactor.reactor_watch cimport WatchState
+from kafkapy._core.tls.events cimport epoll_event
 from kafkapy._core.tls.handshake_pool cimport HandshakePool
 from kafkapy._core.tls.tls_context cimport TlsContext
 from kafkapy._core.tls.tls_session cimport TlsSession

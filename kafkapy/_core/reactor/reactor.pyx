@@ -34,23 +34,20 @@ from kafkapy._core.reactor.reactor_state cimport (
     connection_want_output, connections_linger, gather_end, monotonic_us, queue_push, queue_take, read_clock,
     state_initialize, state_is_drained, state_release, state_reserve_queues, work_begin, work_end,
 )
-from kafkapy._core.reactor.reactor_watch cimport (
-    EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP, Watch, WatchState,
-    epoll_create1, epoll_ctl, epoll_event, epoll_wait, open_watch,
-)
+from kafkapy._core.reactor.reactor_watch cimport Watch, WatchState, open_watch
 from kafkapy._core.reactor.request_meter cimport (
     FOLLOWER_FETCH_METER, METER_BUCKETS, METERS, RequestMeter, meters_settle)
 from kafkapy._core.bytes.slab cimport slab_pool_trim
+from kafkapy._core.tls.events cimport (
+    EFD_CLOEXEC, EFD_NONBLOCK, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP,
+    epoll_create1, epoll_ctl, epoll_event, epoll_wait, eventfd,
+)
 from kafkapy._core.tls.handshake_pool cimport HandshakePool
 from kafkapy._core.tls.session_facts cimport session_error
 from kafkapy._core.tls.tls_context cimport TlsContext
 from kafkapy._core.tls.tls_session cimport TlsSession
 
 from kafkapy._core.reactor.timing_wheel import TimingWheel
-
-cdef extern from "<sys/eventfd.h>" nogil:
-    int EFD_NONBLOCK, EFD_CLOEXEC
-    int eventfd(unsigned int initial, int flags)
 
 cdef enum:
     DISPATCH_ROUNDS = 8             # calls of `dispatch` in one Python phase, for pipelined requests

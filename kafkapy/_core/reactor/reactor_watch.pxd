@@ -1,19 +1,4 @@
-# Watched descriptors, and the functions of epoll.
-from libc.stdint cimport uint32_t
-
-cdef extern from "<sys/epoll.h>" nogil:
-    ctypedef union epoll_data_t:
-        void *ptr
-    cdef struct epoll_event:
-        uint32_t events
-        epoll_data_t data
-    enum:
-        EPOLLIN, EPOLLOUT, EPOLLERR, EPOLLHUP, EPOLLRDHUP, EPOLLET, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD
-        EPOLL_CLOEXEC
-    int epoll_create1(int flags)
-    int epoll_ctl(int epoll_fd, int operation, int fd, epoll_event *event)
-    int epoll_wait(int epoll_fd, epoll_event *events, int maximum, int timeout)
-
+# Watched descriptors.
 cdef struct WatchState:
     int kind                        # WATCH_CALLBACK or WATCH_WAKEUP
     bint ready                      # its callback is due in the Python phase

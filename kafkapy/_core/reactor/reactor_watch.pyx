@@ -3,6 +3,7 @@
 from libc.errno cimport errno
 
 from kafkapy._core.reactor.reactor_state cimport WATCH_CALLBACK
+from kafkapy._core.tls.events cimport EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, EPOLLIN, epoll_ctl, epoll_event
 
 
 cdef class Watch:

@@ -1,11 +1,6 @@
 # The threads on which handshakes run, and their queues.
+from kafkapy._core.tls.threads cimport pthread_cond_t, pthread_mutex_t
 from kafkapy._core.tls.tls_session cimport TlsSession
-
-cdef extern from "<pthread.h>" nogil:
-    ctypedef struct pthread_mutex_t:
-        pass
-    ctypedef struct pthread_cond_t:
-        pass
 
 cdef struct HandshakeQueues:
     pthread_mutex_t lock            # guards everything below

@@ -11,24 +11,18 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 from posix.unistd cimport close, write
 
+from kafkapy._core.tls.events cimport EFD_CLOEXEC, EFD_NONBLOCK, eventfd
+from kafkapy._core.tls.threads cimport (
+    pthread_cond_broadcast, pthread_cond_destroy, pthread_cond_init, pthread_cond_signal, pthread_cond_wait,
+    pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock)
 from kafkapy._core.tls.tls_session cimport tls_handshake
 
-cdef extern from "<pthread.h>" nogil:
-    int pthread_mutex_init(pthread_mutex_t *mutex, const void *attributes)
-    int pthread_mutex_destroy(pthread_mutex_t *mutex)
-    int pthread_mutex_lock(pthread_mutex_t *mutex)
-    int pthread_mutex_unlock(pthread_mutex_t *mutex)
-    int pthread_cond_init(pthread_cond_t *condition, const void *attributes)
-    int pthread_cond_destroy(pthread_cond_t *condition)
-    int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
-    int pthread_cond_signal(pthread_cond_t *condition)
-    int pthread_cond_broadcast(pthread_cond_t *condition)
-
-cdef extern from "<sys/eventfd.h>" nogil:
-    int EFD_NONBLOCK, EFD_CLOEXEC
-    int eventfd(unsigned int initial, int flags)
-
 HANDSHAKE_NICENESS = 5  # a thread of this niceness gets a third of what the reactor's thread gets of a busy core
+
+
+def lower_priority():
+    """Gives the calling thread a lower priority, so that the reactor's thread need not wait for a core."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(os.nice(0) + HANDSHAKE_NICENESS, 19))
 
 
 cdef class HandshakePool:
@@ -72,8 +66,7 @@ cdef class HandshakePool:
         self.threads = []
 
     def serve(self):
-        # The cryptography of handshakes has a lower priority, so that the reactor's thread need not wait for a core.
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(os.nice(0) + HANDSHAKE_NICENESS, 19))
+        lower_priority()
         with nogil:
             run_steps(&self.native)
 

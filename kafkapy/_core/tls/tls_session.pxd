@@ -10,6 +10,8 @@ from kafkapy._core.tls.openssl cimport SSL, SSL_CTX
 cdef enum:
     # Received at once: four records of the largest size. Freed whenever the session waits for the peer.
     READ_BUFFER_BYTES = 65664
+    HANDSHAKE_RECORD = 0x16         # the first byte from every client that speaks TLS
+    PLAINTEXT_ALERT_BYTES = 7
 
 cdef enum TlsPhase:
     TLS_HANDSHAKE = 0
@@ -68,6 +70,9 @@ cdef int tls_read(TlsSession *session, void *room, size_t size, size_t *count) n
 cdef int tls_write(TlsSession *session, const uint8_t *data, size_t size) noexcept nogil
 # Checks the first bytes from a client. Returns TLS_BROKEN, with an alert in the output, if they cannot be TLS.
 cdef int tls_check_first_bytes(TlsSession *session) noexcept nogil
+# Return what is sent to a client whose first byte is another one, and the reason for the log.
+cdef const uint8_t *tls_plaintext_alert() noexcept nogil
+cdef const char *tls_plaintext_reason() noexcept nogil
 cdef int tls_refuse(TlsSession *session, const char *reason) noexcept nogil
 
 cdef uint8_t *buffer_reserve(TlsBuffer *buffer, size_t room) noexcept nogil

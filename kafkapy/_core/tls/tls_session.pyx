@@ -230,7 +230,7 @@ cdef int tls_handshake(TlsSession *session) noexcept nogil:
         session.phase = TLS_FAILED
         if not session.has_written:
             # OpenSSL sends no alert to a peer that does not speak TLS.
-            append_output(session, PLAINTEXT_ALERT, 7)
+            append_output(session, PLAINTEXT_ALERT, PLAINTEXT_ALERT_BYTES)
     return session.status
 
 
@@ -277,11 +277,19 @@ cdef int tls_write(TlsSession *session, const uint8_t *data, size_t size) noexce
 
 
 cdef int tls_check_first_bytes(TlsSession *session) noexcept nogil:
-    if session.received.data[session.received.start] == 0x16:  # the type of a handshake record
+    if session.received.data[session.received.start] == HANDSHAKE_RECORD:
         return TLS_OK
-    append_output(session, PLAINTEXT_ALERT, 7)
+    append_output(session, PLAINTEXT_ALERT, PLAINTEXT_ALERT_BYTES)
     session.phase = TLS_FAILED
-    return tls_refuse(session, "the client does not speak TLS: it may be configured with security.protocol=PLAINTEXT")
+    return tls_refuse(session, tls_plaintext_reason())
+
+
+cdef const uint8_t *tls_plaintext_alert() noexcept nogil:
+    return PLAINTEXT_ALERT
+
+
+cdef const char *tls_plaintext_reason() noexcept nogil:
+    return "the client does not speak TLS: it may be configured with security.protocol=PLAINTEXT"
 
 
 # ---- errors

@@ -16,6 +16,7 @@ import pytest
 from kafkapy._core.reactor.reactor import Request
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
+from kafkapy.network.listener_tls import TlsListeners
 from kafkapy.network.socket_server import SocketServer, create_reactor
 from tests.reactor_harness import TIMEOUT, frame, receive_frame
 
@@ -29,7 +30,7 @@ def echo(requests: list[Request]) -> None:
 
 
 class RunningServer:
-    def __init__(self, listeners: list[Listener], **keys: str) -> None:
+    def __init__(self, listeners: list[Listener], tls: TlsListeners | None = None, **keys: str) -> None:
         self.config = BrokerConfig(
             {
                 "node.id": "1",
@@ -42,7 +43,7 @@ class RunningServer:
         )
         self.reactor = create_reactor(self.config)
         self.reactor.dispatch = echo
-        self.server = SocketServer(listeners, self.config, self.reactor)
+        self.server = SocketServer(listeners, self.config, self.reactor, tls)
         self.server.start([listener.name for listener in listeners])
         self.thread = threading.Thread(target=self.reactor.run)
         self.thread.start()

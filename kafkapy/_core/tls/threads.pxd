@@ -1,0 +1,15 @@
+# Locks and conditions of POSIX threads, for code without the interpreter lock.
+cdef extern from "<pthread.h>" nogil:
+    ctypedef struct pthread_mutex_t:
+        pass
+    ctypedef struct pthread_cond_t:
+        pass
+    int pthread_mutex_init(pthread_mutex_t *mutex, const void *attributes)
+    int pthread_mutex_destroy(pthread_mutex_t *mutex)
+    int pthread_mutex_lock(pthread_mutex_t *mutex)
+    int pthread_mutex_unlock(pthread_mutex_t *mutex)
+    int pthread_cond_init(pthread_cond_t *condition, const void *attributes)
+    int pthread_cond_destroy(pthread_cond_t *condition)
+    int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+    int pthread_cond_signal(pthread_cond_t *condition)
+    int pthread_cond_broadcast(pthread_cond_t *condition)
