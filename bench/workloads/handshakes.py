@@ -38,11 +38,11 @@ def attacks(run: Run, port: int, seconds: float) -> list[Load]:
 
 
 def attacked(rate: int, seconds: float) -> Callable[[Run], Figures]:
-    """Returns a workload of produce requests on a fixed schedule, without attackers, then with them, then beside them.
+    """Returns a workload of produce requests on a fixed schedule: alone, as a control, and while clients attack.
 
-    The last of the three is a control: the attackers connect to another program, which refuses them with the least work
-    (`refuse.c`), so that only the machine is shared. The figures are those of the attacked broker; `times_alone` and
-    `control_times_alone` are the p99 latency with and beside attackers, divided by that without them.
+    In the control the attackers connect to another program, which refuses them with the least work (`refuse.c`), so
+    that they share only the machine with the broker. The figures are those of the attacked broker; `times_alone` is its
+    p99 latency divided by that without attackers, and `control_times_alone` that of the control.
     """
 
     def run(run: Run) -> Figures:

@@ -3,7 +3,7 @@
 It looks at the first byte that a client sends, so that a flood of other clients takes no time of the reactor's thread.
 It runs without the interpreter lock, at the niceness of the threads for handshakes:
 
-    listening socket -> silent: nothing has arrived yet -> ready: TLS may begin, or the patience has ended -> reactor
+    listening socket -> silent: nothing has arrived yet -> ready: TLS may begin, or it was silent too long -> reactor
                                                         -> refused: an alert was sent -> closed after a delay
 
 Every queue has a fixed number of places. If all places of silent clients are occupied, the oldest of these clients
@@ -20,8 +20,8 @@ from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from posix.unistd cimport close, read, write
 
 from kafkapy._core.tls.events cimport (
-    EFD_CLOEXEC, EFD_NONBLOCK, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLLIN, EPOLLRDHUP, epoll_create1, epoll_ctl,
-    epoll_event, epoll_wait, eventfd,
+    EFD_CLOEXEC, EFD_NONBLOCK, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLLIN, EPOLLRDHUP, epoll_create1,
+    epoll_ctl, epoll_event, epoll_wait, eventfd,
 )
 from kafkapy._core.tls.threads cimport (
     pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock)
@@ -52,8 +52,8 @@ cdef enum:
     DROPPED_BYTES = 16384           # read from a refused client, so that the end of its connection resets nothing
     HOST_BYTES = 128
     SERVICE_BYTES = 16
-    PATIENCE_MS = 300               # how long a client may be silent before the reactor has to watch it
-    REPORT_MS = 100                 # how often the reactor is notified of refusals
+    SILENCE_MS = 300                # how long a client may be silent before the reactor has to watch it
+    REFUSALS_MS = 100               # how often the reactor is notified of refusals
     EXHAUSTED_MS = 100              # how long no client is accepted when there are no descriptors
 
 PLAINTEXT_REASON = tls_plaintext_reason().decode()
@@ -258,7 +258,7 @@ cdef int timeout_ms(AcceptorState *state, int64_t now) noexcept nogil:
     if state.paused_until_ms > now:
         due = sooner(due, state.paused_until_ms)
     if state.refused_count:
-        due = sooner(due, state.reported_ms + REPORT_MS)
+        due = sooner(due, state.reported_ms + REFUSALS_MS)
     if due < 0:
         return -1
     return 0 if due <= now else <int> (due - now)
@@ -317,7 +317,7 @@ cdef void wait_for_bytes(AcceptorState *state, Client *client, int64_t now) noex
     while state.end_silent - state.first_silent >= SILENT_PLACES:
         end_first_silence(state, now)
     place = state.end_silent % SILENT_PLACES
-    client.due_ms = now + PATIENCE_MS
+    client.due_ms = now + SILENCE_MS
     state.silent[place] = client[0]
     state.end_silent += 1
     event.events = <uint32_t> EPOLLIN | <uint32_t> EPOLLRDHUP
@@ -391,7 +391,7 @@ cdef void expire(AcceptorState *state, int64_t now) noexcept nogil:
 cdef void report(AcceptorState *state, int64_t now) noexcept nogil:
     """Notifies the reactor of refusals, unless it was notified a short time ago."""
     pthread_mutex_lock(&state.lock)
-    if state.refused_count and now - state.reported_ms >= REPORT_MS:
+    if state.refused_count and now - state.reported_ms >= REFUSALS_MS:
         state.reported_ms = now
         notify(state)
     pthread_mutex_unlock(&state.lock)
