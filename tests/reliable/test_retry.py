@@ -94,7 +94,7 @@ def test_a_due_record_does_not_wait_for_the_response_to_a_fetch(bootstrap, make_
     produce(bootstrap, source, [(None, b"%d" % n) for n in range(20)])
     # A broker without new records answers only after the time that the test has.
     properties = {"bootstrap.servers": bootstrap, **GROUP_SETTINGS, "fetch.max.wait.ms": 100_000}
-    properties["request.timeout.ms"] = 120_000
+    properties |= {"request.timeout.ms": 120_000, "delivery.timeout.ms": 200_000}
     settings = {"topics": [source], "group": f"{source}-group", "retries": [2.0], "properties": properties}
     with Processor(handle, **settings) as processor, running(processor.run, processor.stop) as errors:
         wait_until(lambda: processor.counts["handled"] >= 20, errors)
