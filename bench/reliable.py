@@ -95,9 +95,9 @@ def send_delayed(producer: Producer, target: str, value: bytes, at_ms: int) -> N
 
 
 @contextmanager
-def retrying(directory: Path, bootstrap: str, handler: str, delay_ms: int) -> Iterator[ToolProcess]:
-    """Runs the retry service on the topic `source` with one retry; yields its process."""
-    words = ["retry", "-t", "source", "-g", handler, "--handler", f"bench.reliable:{handler}", "--in-process"]
+def retrying(directory: Path, bootstrap: str, topic: str, handler: str, delay_ms: int) -> Iterator[ToolProcess]:
+    """Runs the retry service on a topic with one retry; yields its process."""
+    words = ["retry", "-t", topic, "-g", handler, "--handler", f"bench.reliable:{handler}", "--in-process"]
     with ToolProcess(directory, [*words, "--delays", f"{delay_ms}ms", "-b", bootstrap]) as service:
         yield service
 
@@ -108,7 +108,7 @@ def measure_retry(bootstrap: str, directory: Path, count: int) -> None:
             producer.send("source", b"%d" % number, b"%d" % (number % 997))
     with reader(bootstrap, "copied") as consumer:
         began_s = time.monotonic()
-        with retrying(directory, bootstrap, "copy_or_fail", 100) as service:
+        with retrying(directory, bootstrap, "source", "copy_or_fail", 100) as service:
             found = 0
 
             def is_done() -> bool:
@@ -154,11 +154,11 @@ def accept_far_records(bootstrap: str, rate: int) -> None:
             send_delayed(producer, "due", b"x" * 100, due_ms + number)
 
 
-def send_to_source(bootstrap: str, rate: int, count: int) -> None:
-    """Sends records to the topic `source`."""
+def send_timed(bootstrap: str, rate: int, count: int) -> None:
+    """Sends records to the topic `timed`."""
     with Producer(bootstrap_servers=bootstrap) as producer:
         for number in paced(rate, count):
-            producer.send("source", b"late %d" % number)
+            producer.send("timed", b"%d" % number)
 
 
 @contextmanager
@@ -185,10 +185,10 @@ def measure_retry_precision(bootstrap: str, directory: Path, name: str) -> None:
     count = 5 * RETRY_RATE
     with (
         load(bootstrap, name),
-        retrying(directory, bootstrap, "fail_once", RETRY_DELAY_MS),
+        retrying(directory, bootstrap, "timed", "fail_once", RETRY_DELAY_MS),
         reader(bootstrap, "copied") as consumer,
     ):
-        sender = _SPAWN.Process(target=send_to_source, args=(bootstrap, RETRY_RATE, count), daemon=True)
+        sender = _SPAWN.Process(target=send_timed, args=(bootstrap, RETRY_RATE, count), daemon=True)
         sender.start()
         show(f"retry precision, {name}", **lateness(consumer, count))
 
@@ -253,7 +253,8 @@ def main() -> None:
         directory = Path(name)
         with BrokerProcess(directory / "broker") as broker:
             with Admin(bootstrap_servers=broker.bootstrap) as admin:
-                topics = [NewTopic("source", 3, 1), NewTopic("copied", 1, 1), NewTopic("due", 1, 1)]
+                topics = [NewTopic("source", 3, 1), NewTopic("timed", 3, 1), NewTopic("copied", 1, 1)]
+                topics.append(NewTopic("due", 1, 1))
                 admin.create_topics([*topics, NewTopic("busy", 3, 1, configs={"retention.bytes": "500000000"})]).check()
             if "retry" in options.parts:
                 measure_retry(broker.bootstrap, directory / "retry", options.records)
