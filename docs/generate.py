@@ -9,6 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from docs.java_client_metrics import left_out_table
 from docs.kafka_scripts import script_table
 from docs.sample_properties import sample_properties
 from docs.typed_keys import broker_keys, topic_keys
@@ -201,6 +202,21 @@ need no password. Without them, use the listener on loopback only. Without the l
 - There are no metrics of a JVM.
 
 """
+CLIENT_METRICS = """
+## Metrics of clients
+
+`metrics()` of `Producer`, `Consumer` and `ShareConsumer` of `kafkapy.client` returns the client's measurements under
+the names, groups and tags of Java's clients; [Kafka's
+documentation](https://kafka.apache.org/documentation/#monitoring) describes them. Clients push them to brokers whose
+subscriptions request them (KIP-714). A producer and a consumer have all metrics of Java's, except those of the table. A
+`ShareConsumer` has only those of its connections and requests.
+
+- `io-time-ns-avg`, `io-time-ns-total` and `io-ratio` measure the steps of the network's loop, which any caller may run;
+  `io-wait-time-ns-avg`, `io-wait-time-ns-total`, `io-wait-ratio` and `select-rate` measure the waits for sockets. The
+  waits of several threads are added up.
+- `record-size-max` is the size of the record in its batch; Java's producer estimates an upper bound before that.
+
+"""
 
 
 def metrics() -> str:
@@ -209,7 +225,7 @@ def metrics() -> str:
     for metric in (*METRICS.values(), *PROBE_METRICS.values()):
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         lines.append(f"| `{metric.name}` | {metric.kind} | {labels} | {_cell(metric.documentation)} |")
-    return METRICS_PAGE + "\n".join(lines) + "\n"
+    return METRICS_PAGE + "\n".join(lines) + "\n" + CLIENT_METRICS + "\n".join(left_out_table()) + "\n"
 
 
 def _range(lowest: int, highest: int) -> str:

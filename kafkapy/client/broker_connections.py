@@ -279,7 +279,10 @@ class BrokerConnections:
                     self._count_failure(connection.node, reason, failure)
                     self.has_lost_connection = True
                 if isinstance(failure, AuthenticationError):
-                    self.metrics.failed_authentications.add(1)
+                    if connection.was_ready:
+                        self.metrics.failed_reauthentications.add(1)
+                    else:
+                        self.metrics.failed_authentications.add(1)
                     self.authentication_error = failure
             elif self._failures and node_id in self._failures and connection.state is State.READY:
                 del self._failures[node_id]

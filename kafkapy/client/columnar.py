@@ -118,6 +118,7 @@ def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> 
             if generation != state.generation:
                 break
             state.advance(fetched)
+            state.measure(network.metrics)
     return batch
 
 

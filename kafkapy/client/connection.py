@@ -159,6 +159,7 @@ class Connection:
         self._throttling = throttling
         self._metrics = metrics
         self._reauthenticate_at_ms: int | None = None  # monotonic
+        self._reauthenticating_since_ms: int | None = None  # monotonic; None during the first authentication
         self._on_close = on_close
         self._waiting: deque[PendingRequest] = deque()
         self._in_flight: deque[tuple[int, PendingRequest]] = deque()
@@ -398,6 +399,8 @@ class Connection:
         self._become_ready()
 
     def _become_ready(self) -> None:
+        if self._security is not None and self._metrics is not None:
+            self._metrics.authenticated(self._reauthenticating_since_ms)
         self.state = State.READY
         self.was_ready = True
         waiting, self._waiting = self._waiting, deque()
@@ -479,6 +482,7 @@ class Connection:
             return
         again_ms = self._reauthenticate_at_ms
         if again_ms is not None and again_ms <= monotonic_ms and self.state is State.READY:
+            self._reauthenticating_since_ms = monotonic_ms
             self._authenticate(monotonic_ms + self._setup_ms)
         for _, request in self._in_flight:
             if monotonic_ms >= request.deadline_ms:

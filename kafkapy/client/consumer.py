@@ -372,7 +372,8 @@ class Consumer(Closing):
         An offset is the offset of the next record to read. Raises ApiError if the group has rebalanced without this
         member, or for another error that is not retried.
         """
-        self._group.commits.commit(self._to_commit(offsets), self._api_timeout_s if timeout is None else timeout)
+        with self._network.metrics.time_totals.spent_in("commit-sync"):
+            self._group.commits.commit(self._to_commit(offsets), self._api_timeout_s if timeout is None else timeout)
 
     @by_one_thread
     def commit_async(
@@ -397,7 +398,8 @@ class Consumer(Closing):
         The value is None for a partition without a committed offset.
         """
         wanted = [TopicPartition(*each) for each in partitions]
-        found = self._group.commits.committed(wanted, self._api_timeout_s if timeout is None else timeout)
+        with self._network.metrics.time_totals.spent_in("committed"):
+            found = self._group.commits.committed(wanted, self._api_timeout_s if timeout is None else timeout)
         return {each: found.get(each) for each in wanted}
 
     @by_one_thread

@@ -251,7 +251,7 @@ class ConsumerGroup:
                 membership.assignment_applied(has_revoked=bool(revoked))
             self._network.wake_for(0)
             if self._rebalancing_since_ms is not None:
-                self._network.metrics.rebalances.add(self._network.clock.monotonic_ms() - self._rebalancing_since_ms)
+                self._network.metrics.rebalanced(self._rebalancing_since_ms)
                 self._rebalancing_since_ms = None
             self._notify("on_partitions_assigned", added, always=bool(revoked) or membership.REPORTS_NO_CHANGE)
 
@@ -269,8 +269,13 @@ class ConsumerGroup:
         method = getattr(self._listener, name, None)
         if method is None and name == "on_partitions_lost":
             method = getattr(self._listener, "on_partitions_revoked", None)
-        if method is not None:
+        if method is None:
+            return
+        began_ms = self._network.clock.monotonic_ms()
+        try:
             method(partitions)
+        finally:
+            self._network.metrics.listener_called(name, began_ms)
 
     # Leaving
 

@@ -266,6 +266,7 @@ class Fetcher:
         names = {position.topic_id: topic_partition.topic for topic_partition, position in positions.items()}
         nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
         with_ids = version >= FetchResponse.FIRST_VERSION_WITH_TOPIC_ID
+        sizes: dict[str, int] = {}
         for topic in response.responses:
             name = names.get(topic.topic_id) if with_ids else topic.topic
             for data in topic.partitions:
@@ -278,6 +279,10 @@ class Fetcher:
                 if positions[topic_partition].fetch_offset != state.fetch_offset:
                     continue
                 self._add(topic_partition, state, data, nodes)
+                if data.records is not None and len(data.records):
+                    sizes[topic_partition.topic] = sizes.get(topic_partition.topic, 0) + len(data.records)
+        if sizes:
+            self._network.metrics.fetched(sizes)
 
     def _pause(self, positions: dict[TopicPartition, FetchPosition]) -> None:
         not_before = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
@@ -302,7 +307,6 @@ class Fetcher:
             return
         if data.records is None or not len(data.records):
             return
-        self._network.metrics.topic(topic_partition.topic).size.add(len(data.records))
         aborted = [(each.first_offset, each.producer_id) for each in data.aborted_transactions or ()]
         fetched = FetchedRecords(
             data.records,
@@ -374,6 +378,7 @@ class Fetcher:
                 self._network.metrics.topic(fetched.topic).records.add(len(records) - taken)
                 state.advance(fetched)
                 self.is_hungry |= fetched.is_exhausted
+                state.measure(self._network.metrics)
         if not records:
             self.raise_error()
         return records

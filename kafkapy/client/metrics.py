@@ -6,7 +6,10 @@ last `metrics.num.samples` windows of `metrics.sample.window.ms`, as in Java's c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from kafkapy.named_tuple import NamedTuple
@@ -50,7 +53,7 @@ class Samples:
         self.total = 0.0
         self._peak = 0.0  # the greatest value since the last call of `take`
         self._taken = (0, 0.0)  # number and sum of the values before that call
-        self._windows: list[list[float]] = []  # start (ms), number, sum, maximum; the latest last
+        self._windows: list[list[float]] = []  # start (ms), number, sum, maximum, minimum; the latest last
 
     def add(self, value: float) -> None:
         """Adds a value at the present time."""
@@ -66,10 +69,12 @@ class Samples:
             window[2] += value
             if value > window[3]:
                 window[3] = value
+            if value < window[4]:
+                window[4] = value
         else:
             if len(windows) == self._number:
                 del windows[0]
-            windows.append([now_ms, 1, value, value])
+            windows.append([now_ms, 1, value, value, value])
 
     def take(self) -> tuple[int, float, float]:
         """Returns number, sum and maximum of the values since the previous call of this method; zeros if there is none.
@@ -89,7 +94,7 @@ class Samples:
         """Returns the seconds that the windows `recent` cover: from the start of the first window until now.
 
         The result is at least the length of one window times (metrics.num.samples - 1), as in Java's clients. A window
-        is [start in ms, number of values, sum, maximum].
+        is [start in ms, number of values, sum, maximum, minimum].
         """
         least_ms = self._window_ms * (self._number - 1)
         covered_ms = self._clock.monotonic_ms() - recent[0][0] if recent else 0
@@ -108,6 +113,11 @@ class Samples:
         return sum(each[1] for each in recent) / self._elapsed_s(recent)
 
     @property
+    def recent_count(self) -> int:
+        """The number of the recent values."""
+        return int(sum(each[1] for each in self._recent()))
+
+    @property
     def average(self) -> float:
         """The average of the recent values; NaN if there is none, as in Java."""
         recent = self._recent()
@@ -118,6 +128,11 @@ class Samples:
     def maximum(self) -> float:
         """The greatest of the recent values; NaN if there is none, as in Java."""
         return max((each[3] for each in self._recent()), default=float("nan"))
+
+    @property
+    def minimum(self) -> float:
+        """The smallest of the recent values; NaN if there is none, as in Java."""
+        return min((each[4] for each in self._recent()), default=float("nan"))
 
 
 class NodeMetrics:
@@ -136,16 +151,49 @@ class NodeMetrics:
 class TopicMetrics:
     """The measurements of one topic: records and bytes that a producer has sent or a consumer has fetched.
 
-    For a producer also the numbers of its retries and of its failed records.
+    For a producer also the numbers of its retries and of its failed records, and its compression ratios.
     """
 
-    __slots__ = ("errors", "records", "retries", "size")
+    __slots__ = ("compression", "errors", "records", "retries", "size")
 
     def __init__(self, make: ClientMetrics) -> None:
         self.records = make.samples()
-        self.size = make.samples()
+        self.size = make.samples()  # bytes: one value per batch of a producer, or per response to a consumer
+        self.compression = make.samples()
         self.retries = make.samples()
         self.errors = make.samples()
+
+
+class PartitionMetrics:
+    """The recent distances, in offsets, of a consumer's position from the ends of one partition."""
+
+    __slots__ = ("lag", "lead")
+
+    def __init__(self, make: ClientMetrics) -> None:
+        self.lag = make.samples()
+        self.lead = make.samples()
+
+
+class TimeTotals:
+    """The total time in ns that the application has spent in each of a client's blocking methods. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._totals: dict[str, int] = {}
+
+    @contextmanager
+    def spent_in(self, name: str) -> Iterator[None]:
+        """Returns a context whose duration is added to the total of `name`."""
+        began_ns = time.monotonic_ns()
+        try:
+            yield
+        finally:
+            spent_ns = time.monotonic_ns() - began_ns
+            with self._lock:
+                self._totals[name] = self._totals.get(name, 0) + spent_ns
+
+    def __getitem__(self, name: str) -> int:
+        return self._totals.get(name, 0)
 
 
 class ClientMetrics:
@@ -158,20 +206,35 @@ class ClientMetrics:
         self._created_ms = clock.monotonic_ms()
         self.created_connections = self.samples()
         self.closed_connections = self.samples()
+        self.authentications = self.samples()
         self.failed_authentications = self.samples()
+        self.reauthentications = self.samples()  # the latencies in ms
+        self.failed_reauthentications = self.samples()
+        self.waits = self.samples()  # ns, of the threads that wait for sockets
+        self.steps = self.samples()  # ns, of the steps of the network's loop
+        self.time_totals = TimeTotals()
         self.nodes: dict[int, NodeMetrics] = {}
         self.apis: dict[ApiKey, Samples] = {}  # the latencies in ms of the responses
+        self.last_sent_ms: dict[ApiKey, int] = {}  # monotonic, of the requests with a response
         self.topics: dict[str, TopicMetrics] = {}
         self.batch_size = self.samples()
         self.batch_records = self.samples()
+        self.largest_record = self.samples()  # bytes, of each batch
+        self.compression = self.samples()  # compressed size / uncompressed size of each batch
+        self.batch_splits = self.samples()
+        self.memory_waits = self.samples()  # ns, of the callers that waited for memory
+        self.memory_failures = self.samples()
         self.queue_time = self.samples()  # ms from the creation of a batch until it is sent
         self.records_per_request = self.samples()
         self.throttle_time = self.samples()  # ms, of produce or fetch responses
+        self.fetch_size = self.samples()  # bytes, of the fetch responses with records
         self.time_between_polls = self.samples()  # ms
         self.last_poll_ms = 0  # monotonic; 0 before the first poll
         self.poll_idle_ratio = self.samples()  # the time of a poll, as a part of that time and the time between polls
         self._between_polls_ms = 0
         self.rebalances = self.samples()  # ms
+        self.last_rebalance_ms = 0  # monotonic; 0 before the first rebalance
+        self.listener_calls: dict[str, Samples] = {}  # ms, by the name of the rebalance listener's method
 
     def samples(self) -> Samples:
         """Returns new Samples without values, which use the client's clock and windows."""
@@ -216,6 +279,7 @@ class ClientMetrics:
         if latencies is None:
             latencies = self.apis[key] = self.samples()
         latencies.add(latency_ms)
+        self.last_sent_ms[key] = sent_ms
         if key in (ApiKey.PRODUCE, ApiKey.FETCH):
             self.throttle_time.add(throttle_ms)
             if throttle_ms > 0:
@@ -227,14 +291,51 @@ class ClientMetrics:
         """
         return next((self.apis[key] for key in keys if key in self.apis), None) or self.samples()
 
-    def batch_sent(self, topic: str, records: int, size: int, queued_ms: int) -> None:
-        """Counts a producer's batch of `size` bytes that is sent for the first time, `queued_ms` after its creation."""
+    def batch_sent(self, topic: str, records: int, size: int, largest_record: int, queued_ms: int) -> None:
+        """Counts a producer's batch of `size` bytes that is sent for the first time, `queued_ms` after its creation.
+
+        `largest_record` is the size of its largest record in bytes.
+        """
         self.batch_size.add(size)
         self.batch_records.add(records)
+        self.largest_record.add(largest_record)
         self.queue_time.add(queued_ms)
         found = self.topic(topic)
         found.records.add(records)
         found.size.add(size)
+
+    def batch_compressed(self, topic: str, ratio: float) -> None:
+        """Counts the compression of a producer's batch: its compressed size divided by its uncompressed size."""
+        self.compression.add(ratio)
+        self.topic(topic).compression.add(ratio)
+
+    def fetched(self, sizes: Mapping[str, int]) -> None:
+        """Counts a fetch response with records; `sizes` has the bytes of the records of each topic."""
+        self.fetch_size.add(sum(sizes.values()))
+        for topic, size in sizes.items():
+            self.topic(topic).size.add(size)
+
+    def authenticated(self, began_ms: int | None) -> None:
+        """Counts a connection that became ready after TLS or SASL.
+
+        `began_ms` is the monotonic time at which it began to authenticate again; None for the first time.
+        """
+        if began_ms is None:
+            self.authentications.add(1)
+        else:
+            self.reauthentications.add(self._clock.monotonic_ms() - began_ms)
+
+    def rebalanced(self, began_ms: int) -> None:
+        """Counts a rebalance that began at `began_ms` (monotonic) and is complete now."""
+        self.last_rebalance_ms = self._clock.monotonic_ms()
+        self.rebalances.add(self.last_rebalance_ms - began_ms)
+
+    def listener_called(self, name: str, began_ms: int) -> None:
+        """Counts a call of a method of the rebalance listener, which began at `began_ms` (monotonic)."""
+        calls = self.listener_calls.get(name)
+        if calls is None:
+            calls = self.listener_calls[name] = self.samples()
+        calls.add(self._clock.monotonic_ms() - began_ms)
 
     def polled(self) -> None:
         """Counts a poll of a consumer, which begins now."""

@@ -13,6 +13,8 @@ import logging
 import os
 import selectors
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -32,6 +34,8 @@ log = logging.getLogger("kafkapy.client")
 # The networking thread leaves the steps to callers that wait again within this time.
 HANDOVER_MS = 20
 LONGEST_SLEEP_MS = 60_000
+# Waits for sockets that were not counted yet. Each step counts them, so that there is one for each waiting thread.
+MOST_UNCOUNTED_WAITS = 1000
 
 
 class Task(Protocol):
@@ -67,6 +71,7 @@ class Network(BrokerConnections):
         self._next_step_ms = NEVER
         self._wanted_lock = threading.Lock()
         self._stepping_thread = 0
+        self._uncounted_waits_ns: deque[int] = deque(maxlen=MOST_UNCOUNTED_WAITS)
         self._thread_is_selecting = False
         self._closed = False
         self._is_interrupted = False
@@ -269,7 +274,10 @@ class Network(BrokerConnections):
                 self._wake()  # the event that ended this thread's select was meant for a caller
 
     def _select(self, pause_ms: int) -> None:
-        for key, _ in self._selector.select(min(max(pause_ms, 0), LONGEST_SLEEP_MS) / 1000):
+        began_ns = time.monotonic_ns()
+        ready = self._selector.select(min(max(pause_ms, 0), LONGEST_SLEEP_MS) / 1000)
+        self._uncounted_waits_ns.append(time.monotonic_ns() - began_ns)
+        for key, _ in ready:
             if key.fd == self._wake_reader:
                 try:
                     os.read(self._wake_reader, 4096)
@@ -291,9 +299,12 @@ class Network(BrokerConnections):
         With `closes_idle`, connections without requests are closed if the broker has closed them or they were idle for
         too long. `try_step` does not check them, because each check costs a system call.
         """
+        began_ns = time.monotonic_ns()
         self._stepping_thread = threading.get_ident()
         with self._wanted_lock:
             self._wanted_ms = NEVER  # this step sees what was changed before
+        while self._uncounted_waits_ns:
+            self.metrics.waits.add(self._uncounted_waits_ns.popleft())
         try:
             now = self.clock.monotonic_ms()
             for connection in list(self._connections.values()):
@@ -320,6 +331,7 @@ class Network(BrokerConnections):
             return self.clock.monotonic_ms() + 1000
         finally:
             self._stepping_thread = 0
+            self.metrics.steps.add(time.monotonic_ns() - began_ns)
 
     def _read_ahead(self) -> None:
         """Calls `read_ahead` of each connection, so that the kernel goes on receiving fetch responses until the next

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -186,7 +187,8 @@ class Producer(RecordAccumulator, Closing):
             return not batches
 
         try:
-            return self._network.wait_until(is_done, timeout)
+            with self._network.metrics.time_totals.spent_in("flush"):
+                return self._network.wait_until(is_done, timeout)
         finally:
             with self._network.lock:
                 self._sender.flushing -= 1
@@ -198,9 +200,10 @@ class Producer(RecordAccumulator, Closing):
 
     def metrics(self) -> Metrics:
         """Returns the metrics of this producer, by name, group and tags as in Java's producer. Does not block."""
-        from kafkapy.client.metric_names import producer_metrics
+        from kafkapy.client.metric_names import Memory, producer_metrics
 
-        return producer_metrics(self._network, buffer_bytes=self.memory_limit, used_bytes=self.memory_used)
+        memory = Memory(self.memory_limit, self.memory_used, self._sender.out_of_memory)
+        return producer_metrics(self._network, memory)
 
     def close(self, timeout: float | None = None) -> None:
         """Aborts an open transaction, flushes, and closes the connections. May be called again.
@@ -233,11 +236,13 @@ class Producer(RecordAccumulator, Closing):
 
         The producer that used the id before is fenced, and its open transaction is aborted.
         """
-        self._need_transactions().initialize(self._limit(timeout))
+        with self._network.metrics.time_totals.spent_in("txn-init"):
+            self._need_transactions().initialize(self._limit(timeout))
 
     def begin_transaction(self) -> None:
         """Begins a transaction, which contains all records that are sent from now on. Does not block."""
-        self._need_transactions().begin()
+        with self._network.metrics.time_totals.spent_in("txn-begin"):
+            self._need_transactions().begin()
         self.takes_plain_records = self._is_plain
 
     def send_offsets_to_transaction(
@@ -247,7 +252,8 @@ class Producer(RecordAccumulator, Closing):
         timeout: float | None = None,
     ) -> None:
         """Commits a consumer's offsets as part of the transaction; `group` is `Consumer.group_metadata()`. Blocks."""
-        self._need_transactions().send_offsets(with_metadata(offsets), group, self._limit(timeout))
+        with self._network.metrics.time_totals.spent_in("txn-send-offsets"):
+            self._need_transactions().send_offsets(with_metadata(offsets), group, self._limit(timeout))
 
     def commit_transaction(self, timeout: float | None = None) -> None:
         """Sends the remaining records and commits the transaction. Blocks.
@@ -256,7 +262,8 @@ class Producer(RecordAccumulator, Closing):
         `commit_transaction` may be called again.
         """
         self.takes_plain_records = False
-        self._need_transactions().commit(self._limit(timeout))
+        with self._network.metrics.time_totals.spent_in("txn-commit"):
+            self._need_transactions().commit(self._limit(timeout))
 
     def prepare_transaction(self, timeout: float | None = None) -> PreparedTransaction | None:
         """Sends the remaining records and leaves the transaction open for another process to end. Blocks.
@@ -266,12 +273,14 @@ class Producer(RecordAccumulator, Closing):
         transaction is empty. Raises the error of a record that has failed.
         """
         self.takes_plain_records = False
-        return self._need_transactions().prepare(self._limit(timeout))
+        with self._network.metrics.time_totals.spent_in("txn-prepare"):
+            return self._need_transactions().prepare(self._limit(timeout))
 
     def abort_transaction(self, timeout: float | None = None) -> None:
         """Aborts the transaction; its records are not visible to consumers with read_committed. Blocks."""
         self.takes_plain_records = False
-        self._need_transactions().abort(self._limit(timeout))
+        with self._network.metrics.time_totals.spent_in("txn-abort"):
+            self._need_transactions().abort(self._limit(timeout))
 
     # Called by the accumulator
 
@@ -424,7 +433,9 @@ class Producer(RecordAccumulator, Closing):
             return topic in network.cluster.topics
 
         network.wake_for(0)
-        if not network.wait_until(is_known, self._max_block_ms / 1000):
+        with network.metrics.time_totals.spent_in("metadata-wait"):
+            is_in_time = network.wait_until(is_known, self._max_block_ms / 1000)
+        if not is_in_time:
             error = network.cluster.errors.get(topic)
             reason = f" ({error.name})" if error is not None else ""
             raise network.timed_out(f"Topic {topic} not present in metadata after {self._max_block_ms} ms.{reason}")
@@ -454,10 +465,13 @@ class Producer(RecordAccumulator, Closing):
                 found.append(result)
             return result is not None
 
+        began_ns = time.monotonic_ns()
         with self._network.lock:
             self._sender.out_of_memory += 1
         try:
             if not self._network.wait_until(is_done, self._max_block_ms / 1000):
+                with self._network.lock:
+                    self._network.metrics.memory_failures.add(1)
                 raise RequestTimedOut(
                     f"Failed to allocate {self.batch_size} bytes within the configured max blocking time "
                     f"{self._max_block_ms} ms. Total memory: {self.memory_limit} bytes. Available memory: "
@@ -466,6 +480,7 @@ class Producer(RecordAccumulator, Closing):
         finally:
             with self._network.lock:
                 self._sender.out_of_memory -= 1
+                self._network.metrics.memory_waits.add(time.monotonic_ns() - began_ns)
         return found[0]
 
 

@@ -200,7 +200,9 @@ class Sender:
             records += batch.record_count
             if batch.attempts == 1 and not batch.is_part:
                 queued_ms = monotonic_ms - batch.created_ms
-                metrics.batch_sent(batch.queue.topic, batch.record_count, batch.size_estimate, queued_ms)
+                metrics.batch_sent(
+                    batch.queue.topic, batch.record_count, batch.size_estimate, batch.largest_record, queued_ms
+                )
         metrics.records_per_request.add(records)
         acks = self._acks
         ids = [self._topic_id(batch) for batch in batches]
@@ -235,6 +237,8 @@ class Sender:
                     topic = ProduceRequest.TopicProduceData(name=batch.queue.topic, partition_data=[])
                 topics[batch.queue.topic] = topic
             data = ProduceRequest.PartitionProduceData(index=batch.queue.partition, records=batch.encode())
+            if batch.attempts == 1:
+                self._network.metrics.batch_compressed(batch.queue.topic, batch.compression_ratio)
             topic.partition_data.append(data)
         return ProduceRequest(
             transactional_id=self._transactional_id,
@@ -326,6 +330,7 @@ class Sender:
         """
         log.info("Splitting a batch of %s-%d that is too large", batch.queue.topic, batch.queue.partition)
         self.in_flight.discard(batch)
+        self._network.metrics.batch_splits.add(1)
         parts = batch.split()
         if self._identity.is_idempotent:
             sequences_of(batch.queue).replace(batch, parts)

@@ -10,6 +10,7 @@ from enum import IntEnum
 from kafkapy._core.client.fetched_records import FetchedRecords
 from kafkapy.client.cluster import TopicInfo
 from kafkapy.client.errors import SubscriptionError
+from kafkapy.client.metrics import ClientMetrics, PartitionMetrics
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
@@ -43,6 +44,7 @@ class PartitionState:
         "last_stable_offset",
         "leader_epoch",
         "log_start_offset",
+        "metrics",
         "not_before_ms",
         "position",
         "preferred_replica",
@@ -70,6 +72,7 @@ class PartitionState:
         self.high_watermark = -1
         self.last_stable_offset = -1
         self.log_start_offset = -1
+        self.metrics: PartitionMetrics | None = None  # None until records were read
         self.last_collect = 0  # the number of the last `collect` that served this partition first
 
     def jump(self, position: int | None, leader_epoch: int = -1) -> None:
@@ -105,6 +108,28 @@ class PartitionState:
         if fetched.is_exhausted:
             self.buffers.popleft()
             self.position = max(fetched.next_offset, fetched.end_offset)
+
+    @property
+    def lag(self) -> int | None:
+        """The number of offsets from the position to the high watermark; None if one of them is not known."""
+        return None if self.position is None or self.high_watermark < 0 else max(self.high_watermark - self.position, 0)
+
+    @property
+    def lead(self) -> int | None:
+        """The number of offsets from the log start to the position; None if the position or the end is not known."""
+        if self.position is None or self.high_watermark < 0:
+            return None
+        return max(self.position - max(self.log_start_offset, 0), 0)
+
+    def measure(self, metrics: ClientMetrics) -> None:
+        """Counts the present lag and lead, if they are known, in the metrics of the partition."""
+        lag, lead = self.lag, self.lead
+        if lag is None or lead is None:
+            return
+        if self.metrics is None:
+            self.metrics = PartitionMetrics(metrics)
+        self.metrics.lag.add(lag)
+        self.metrics.lead.add(lead)
 
     @property
     def is_fetchable(self) -> bool:

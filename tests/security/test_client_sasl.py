@@ -129,3 +129,9 @@ def test_sessions_are_renewed_on_the_same_connections(secured_kafka: SecuredKafk
             values += [record.value for record in consumer.poll(0.2)]
         assert len(values) == sent
         assert [network._connections[1] for network in networks] == opened
+        for metrics in (producer.metrics(), consumer.metrics()):
+            measured = {metric.name: value for metric, value in metrics.items()}
+            assert measured["successful-authentication-total"] >= 1
+            assert measured["successful-reauthentication-total"] >= 1
+            assert measured["reauthentication-latency-max"] >= 0
+            assert measured["failed-reauthentication-total"] == 0

@@ -8,6 +8,7 @@ cdef class RecordBatchBuilder:
     cdef Py_ssize_t length, capacity
     cdef readonly int64_t base_offset, base_timestamp, max_timestamp
     cdef readonly int32_t record_count
+    cdef readonly Py_ssize_t largest_record      # bytes, with the record's length; set by the client's writer only
     cdef int32_t last_offset_delta, partition_leader_epoch, base_sequence
     cdef int64_t producer_id
     cdef int16_t attributes, producer_epoch

@@ -25,6 +25,8 @@ class ProducerBatch:
     log_append_time: int
     error: BaseException | None
     record_count: int
+    largest_record: int
+    compression_ratio: float
     def set_producer(
         self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
     ) -> None: ...

@@ -119,6 +119,13 @@ cdef class ProducerBatch(RecordBatchBuilder):
             self.has_header = True
         return PyMemoryView_FromObject(self)
 
+    @property
+    def compression_ratio(self):
+        """The compressed size of the records divided by their size; 1 if the batch is not compressed or not encoded."""
+        if self.encoded is None or self.length == 0:
+            return 1.0
+        return (len(self.encoded) - BATCH_OVERHEAD) / <double>self.length
+
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         if not self.has_header:
             raise BufferError("the batch is not encoded, or done")

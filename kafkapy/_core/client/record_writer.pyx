@@ -120,6 +120,7 @@ cdef Py_ssize_t begin_record(RecordBatchBuilder batch, Py_ssize_t size, int64_t 
 
 cdef void end_record(RecordBatchBuilder batch, Py_ssize_t pos, int64_t timestamp) noexcept:
     """Counts the record that ends at the position `pos` as part of the batch."""
+    batch.largest_record = max(batch.largest_record, pos - batch.length)
     batch.length = pos
     if batch.record_count == 0:
         batch.base_timestamp = timestamp

@@ -42,11 +42,8 @@ def producer_metrics(producer: Producer, client_id: str) -> dict[MetricName, flo
 def consumer_metrics(consumer: Consumer, client_id: str, records: int) -> dict[MetricName, float]:
     """Returns the metrics of a consumer that has returned `records` records."""
     tags = (("client-id", client_id),)
-    lags = [
-        state.high_watermark - state.position
-        for state in list(consumer._subscription.partitions.values())
-        if state.position is not None and state.high_watermark >= 0
-    ]
+    states = list(consumer._subscription.partitions.values())
+    lags = [lag for state in states if (lag := state.lag) is not None]
     values = {
         "records-consumed-total": ("consumer-fetch-manager-metrics", "The records that were returned.", records),
         "records-lag-max": (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from kafkapy.client.metrics import ClientMetrics, MetricName, Samples
+import pytest
+
+from kafkapy.client.metrics import ClientMetrics, MetricName, Samples, TimeTotals
 from kafkapy.client.telemetry_encoding import encode_metrics, is_requested, telemetry_name
 from kafkapy.protocol.api import ApiKey
 from kafkapy.server.otlp import read_metrics
@@ -28,6 +30,7 @@ def test_rates_averages_and_maxima_are_those_of_the_recent_windows():
         clock.now_ms += 500
     assert (samples.rate, samples.count_rate) == (40.0, 2.0)  # over one full window at least
     assert (samples.average, samples.maximum, samples.total) == (20.0, 30, 40.0)
+    assert (samples.minimum, samples.recent_count) == (10, 2)
     clock.now_ms += 500
     samples.add(2)
     assert samples.rate == 42 / 1.5
@@ -74,6 +77,48 @@ def test_the_idle_ratio_is_the_time_of_polls_of_that_time_and_the_time_between_p
     clock.now_ms += 20
     metrics.poll_ended()
     assert (metrics.poll_idle_ratio.average, metrics.time_between_polls.total) == (0.25, 60.0)
+
+
+def test_batches_responses_and_rebalances_are_measured():
+    clock = Clock()
+    metrics = ClientMetrics("consumer", "mine", clock, window_ms=1000, number=2)
+    metrics.batch_sent("t", records=2, size=300, largest_record=200, queued_ms=5)
+    metrics.batch_compressed("t", 0.5)
+    metrics.batch_compressed("t", 1.0)
+    assert (metrics.largest_record.maximum, metrics.compression.average) == (200, 0.75)
+    assert metrics.topic("t").compression.average == 0.75
+    metrics.fetched({"u": 10, "v": 30})
+    metrics.fetched({"u": 20})
+    assert (metrics.fetch_size.average, metrics.fetch_size.maximum) == (30.0, 40)
+    assert (metrics.topic("u").size.total, metrics.topic("u").size.count) == (30.0, 2)
+    began_ms = clock.now_ms
+    clock.now_ms += 8
+    metrics.rebalanced(began_ms)
+    metrics.listener_called("on_partitions_assigned", began_ms)
+    assert (metrics.rebalances.maximum, metrics.last_rebalance_ms) == (8, clock.now_ms)
+    assert metrics.listener_calls["on_partitions_assigned"].average == 8.0
+
+
+def test_the_first_authentication_of_a_connection_is_counted_apart_from_the_later_ones():
+    clock = Clock()
+    metrics = ClientMetrics("producer", "mine", clock, window_ms=1000, number=2)
+    metrics.authenticated(None)
+    began_ms = clock.now_ms
+    clock.now_ms += 6
+    metrics.authenticated(began_ms)
+    assert (metrics.authentications.count, metrics.reauthentications.count) == (1, 1)
+    assert metrics.reauthentications.maximum == 6
+
+
+def test_the_time_in_a_method_is_counted_also_if_it_raises():
+    totals = TimeTotals()
+    assert totals["flush"] == 0
+    with totals.spent_in("flush"):
+        pass
+    first = totals["flush"]
+    with pytest.raises(LookupError), totals.spent_in("flush"):
+        raise LookupError
+    assert totals["flush"] > first > 0
 
 
 def test_the_names_of_pushed_metrics_are_those_of_kip_714():

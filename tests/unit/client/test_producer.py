@@ -146,6 +146,10 @@ def test_a_record_waits_for_memory_and_times_out(brokers):
         with pytest.raises(RequestTimedOut, match=late):
             fill(producer)
         assert not producer.flush(1)
+        values = {metric.name: value for metric, value in producer.metrics().items()}
+        assert (values["buffer-exhausted-total"], values["waiting-threads"]) == (1.0, 0.0)
+        assert values["bufferpool-wait-time-ns-total"] > 0
+        assert values["flush-time-ns-total"] > 0
         producer.close(0.5)
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from kafkapy.client import SubscriptionError
 from kafkapy.client.cluster import TopicInfo
-from kafkapy.client.subscription import Subscription, duration_ms, reset_timestamp
-from kafkapy.types import TopicPartition
+from kafkapy.client.metrics import ClientMetrics
+from kafkapy.client.subscription import PartitionState, Subscription, duration_ms, reset_timestamp
+from kafkapy.types import SystemClock, TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -45,6 +46,23 @@ def test_a_jump_makes_earlier_fetches_stale():
     assert (state.position, state.reset, state.is_fetchable, state.generation) == (None, -2, False, before + 1)
     state.jump(3)
     assert (state.position, state.fetch_offset, state.reset, state.is_fetchable) == (3, 3, None, True)
+
+
+def test_the_lag_and_the_lead_are_the_distances_from_the_ends_of_the_partition():
+    state = PartitionState(15)
+    metrics = ClientMetrics("consumer", "mine", SystemClock(), window_ms=60_000, number=2)
+    state.measure(metrics)
+    assert (state.lag, state.lead, state.metrics) == (None, None, None)
+    state.high_watermark, state.log_start_offset = 20, 5
+    state.measure(metrics)
+    state.position = 17
+    state.measure(metrics)
+    assert (state.lag, state.lead) == (3, 12)
+    measured = state.metrics
+    assert (measured.lag.average, measured.lag.maximum) == (4.0, 5)
+    assert (measured.lead.average, measured.lead.minimum) == (11.0, 10)
+    state.high_watermark, state.log_start_offset = 0, 30  # of another leader, which has lost records
+    assert (state.lag, state.lead) == (0, 0)
 
 
 def test_patterns():

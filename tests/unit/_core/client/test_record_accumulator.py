@@ -60,6 +60,19 @@ def test_records_of_every_form():
     assert (summaries[0].record_count, summaries[0].max_timestamp) == (3, 7)
 
 
+def test_a_batch_has_its_compression_ratio_and_the_size_of_its_largest_record():
+    for codec, ratios in ((0, (1.0, 1.0)), (1, (0.0, 0.5))):
+        accumulator = Accumulator(codec=codec)
+        accumulator.add_topic("t", 1)
+        for size in (10, 300, 20):
+            accumulator.send("t", b"v" * size, partition=0)
+        (batch,) = accumulator.topics["t"].queues[0].all_batches()
+        batch.encode()
+        # The length, the attributes, the deltas of timestamp and offset, the null key, the value's length, the headers.
+        assert batch.largest_record == 2 + 1 + 1 + 1 + 1 + 2 + 300 + 1
+        assert ratios[0] <= batch.compression_ratio <= ratios[1]
+
+
 def test_a_full_batch_is_closed_and_the_next_begins():
     accumulator = Accumulator()
     accumulator.add_topic("t", 1)
