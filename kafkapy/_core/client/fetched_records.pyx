@@ -18,6 +18,13 @@ from kafkapy.errors import ApiError, Error
 cdef extern from "string.h" nogil:
     void *memmem(const void *haystack, size_t size, const void *needle, size_t needle_size)
 
+cdef extern from "Python.h":
+    ctypedef struct PyObject
+    ctypedef struct PyTypeObject:
+        object (*tp_new)(PyTypeObject *kind, PyObject *arguments, PyObject *keywords)
+    bint PyType_IS_GC(type kind)
+    void PyObject_GC_UnTrack(void *made)
+
 # The reasons to stop filling columns, in addition to those of fetched_batches.
 cdef enum:
     NO_MORE_ROWS = 100
@@ -116,23 +123,56 @@ cdef class AcquiredOffsets:
         return self.skip_to(INT64_MAX)
 
 
+@cython.binding(False)  # a method that is no Cython function is called in half the time
 @cython.no_gc  # created with each record; what a view shows must not refer back to the view
 cdef class RecordView:
-    """The base of a class that shows records by methods of its own. Subclasses declare no slots and no `__init__`.
+    """The base of a class that shows records by methods. Subclasses declare no slots and no `__init__`.
 
     `_record` is the ConsumerRecord, or an object with the same attributes. `_error` and `_latency` belong to the
-    subclass; they are None in a view of a record.
+    subclass; they are None in a view of a record. The methods here are those that programs call for each record.
     """
 
     cdef public object _record, _error, _latency
+
+    def topic(self):
+        """Returns the topic; None for an error of the consumer that concerns no topic."""
+        if type(self._record) is ConsumerRecord:
+            return (<ConsumerRecord>self._record).topic
+        return self._record.topic
+
+    def partition(self):
+        """Returns the number of the partition; None for an error of the consumer that concerns no partition."""
+        if type(self._record) is ConsumerRecord:
+            return (<ConsumerRecord>self._record).partition
+        return self._record.partition
+
+    def offset(self):
+        """Returns the offset; None for a record that was not delivered, and for an error that concerns no offset."""
+        if type(self._record) is ConsumerRecord:
+            return (<ConsumerRecord>self._record).offset
+        return self._record.offset
+
+    def key(self):
+        """Returns the key, None if the record has none."""
+        if type(self._record) is ConsumerRecord:
+            return (<ConsumerRecord>self._record).key
+        return self._record.key
+
+    def value(self):
+        """Returns the value, None for a null; for an error of the consumer, the text of the error in UTF-8."""
+        if type(self._record) is ConsumerRecord:
+            return (<ConsumerRecord>self._record).value
+        return self._record.value
+
+    def error(self):
+        """Returns the error, None for a record."""
+        return self._error
 
 
 def record_view(type view, ConsumerRecord record not None):
     """Returns a view of one record. Raises TypeError if `view` is not a subclass of RecordView."""
     check_view(view)
-    cdef RecordView made = <RecordView>RecordView.__new__(view)
-    made._record = record
-    return made
+    return new_view(view, record)
 
 
 def record_views(type view, list records, dict last_offsets):
@@ -143,7 +183,6 @@ def record_views(type view, list records, dict last_offsets):
     """
     cdef list views = []
     cdef ConsumerRecord record, last = None
-    cdef RecordView made
     check_view(view)
     for each in records:
         if type(each) is not ConsumerRecord:
@@ -153,12 +192,28 @@ def record_views(type view, list records, dict last_offsets):
         if last is not None and (record.partition != last.partition or record.topic is not last.topic):
             note_offset(last, last_offsets)
         last = record
-        made = <RecordView>RecordView.__new__(view)
-        made._record = record
-        views.append(made)
+        views.append(new_view(view, record))
     if last is not None:
         note_offset(last, last_offsets)
     return views
+
+
+cdef tuple NO_ARGUMENTS = ()
+
+
+cdef RecordView new_view(type view, ConsumerRecord record):
+    """Returns a view that the garbage collector does not track.
+
+    A class that is defined in Python has tracked instances, although their base has none. Without this function the
+    collector would visit each view several times, which takes longer than to make it. `RecordView.__new__(view)` would
+    look up an attribute and call it with a new tuple for each record.
+    """
+    cdef PyTypeObject *kind = <PyTypeObject *>view
+    cdef RecordView made = <RecordView>kind.tp_new(kind, <PyObject *>NO_ARGUMENTS, NULL)
+    made._record = record
+    if PyType_IS_GC(view):
+        PyObject_GC_UnTrack(<void *>made)
+    return made
 
 
 cdef int check_view(type view) except -1:

@@ -24,7 +24,7 @@ from kafkapy.compat.confluent_kafka._errors import (
 )
 from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_bytes
 from kafkapy.compat.confluent_kafka._offsets import checked, epoch_of, partition_of, partitions_of, place_of, to_commit
-from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, with_error
+from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, error_message, with_error
 from kafkapy.compat.confluent_kafka._statistics import Progress, consumer_statistics
 from kafkapy.compat.confluent_kafka._topic_patterns import subscription_of
 from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
@@ -215,7 +215,7 @@ class Consumer(Client):
             except (AuthenticationError, WakeupError):
                 pass  # `Callbacks.watch` has reported it
             except KafkapyError as error:
-                self._buffer.append(Message(error=kafka_error(error)))
+                self._buffer.append(error_message(kafka_error(error)))
             self._commit_if_due(now_s)
 
     def _refill(self, limit_s: float | None) -> bool:
@@ -235,7 +235,7 @@ class Consumer(Client):
                 except (AuthenticationError, WakeupError):
                     pass  # `Callbacks.watch` has reported it
                 except KafkapyError as error:
-                    self._buffer.append(Message(error=kafka_error(error)))
+                    self._buffer.append(error_message(kafka_error(error)))
                 if self._reports_ends:
                     self._report_ends()
                 if not self._buffer:
@@ -254,7 +254,7 @@ class Consumer(Client):
             if self._reported_ends.get(place) != position:
                 self._reported_ends[place] = position
                 error = KafkaError(code_of("_PARTITION_EOF"))
-                self._buffer.append(Message(place.topic, place.partition, position, error=error))
+                self._buffer.append(error_message(error, place.topic, place.partition, position))
 
     def _report_topics(self) -> None:
         """Adds an error to the buffer for each subscribed topic that has become unavailable since the last call."""
@@ -263,7 +263,7 @@ class Consumer(Client):
             if self._reported_topics.get(topic) != error:
                 text = KafkaError(int(error)).str()
                 reason = f"Subscribed topic not available: {topic}: {text}"
-                self._buffer.append(Message(topic, error=KafkaError(int(error), reason)))
+                self._buffer.append(error_message(KafkaError(int(error), reason), topic))
         self._reported_topics = unavailable
 
     # Subscription

@@ -78,43 +78,13 @@ class Message(RecordView):
         fields.leader_epoch, fields.delivery_count = leader_epoch, delivery_count
         self._error, self._latency = error, latency
 
-    def topic(self) -> str | None:
-        """Returns the topic; None for an error of the consumer that concerns no topic."""
-        return self._record.topic
-
-    def partition(self) -> int | None:
-        """Returns the number of the partition; None for an error of the consumer that concerns no partition."""
-        return self._record.partition
-
-    def offset(self) -> int | None:
-        """Returns the offset; None for a record that was not delivered, and for an error that concerns no offset."""
-        return self._record.offset
-
-    def key(self) -> Any:
-        """Returns the key, None if the record has none."""
-        return self._record.key
-
-    def value(self) -> Any:
-        """Returns the value, None for a null; for an error of the consumer, the text of the error in UTF-8."""
-        value = self._record.value
-        if value is None and self._error is not None:
-            return self._error.str().encode()
-        return value
-
-    deserialized_key = key
-
-    def deserialized_value(self) -> Any:
-        """Returns the value, which is deserialized if the consumer has a deserializer; the same as `value`."""
-        return self.value()
+    deserialized_key = RecordView.key
+    deserialized_value = RecordView.value
 
     def headers(self) -> list[tuple[str, Any]] | Any:
         """Returns the headers as a list of pairs, None if the record has none."""
         headers = self._record.headers
         return list(headers) if headers.__class__ is tuple and headers else headers or None
-
-    def error(self) -> KafkaError | None:
-        """Returns the error, None for a record."""
-        return self._error
 
     def timestamp(self) -> tuple[int, int]:
         """Returns the kind of the timestamp and the timestamp in ms since 1970.
@@ -189,6 +159,13 @@ class Message(RecordView):
         content = (record.topic, record.partition, record.offset, record.key, record.value, self.headers())
         more = (self._error, self.timestamp(), self._latency, self.leader_epoch(), self.delivery_count())
         return Message, (*content, *more)
+
+
+def error_message(
+    error: KafkaError, topic: str | None = None, partition: int | None = None, offset: int | None = None
+) -> Message:
+    """Returns the message by which a consumer reports an error; its value is the text of the error, in UTF-8."""
+    return Message(topic, partition, offset, value=error.str().encode(), error=error)
 
 
 class Messages:

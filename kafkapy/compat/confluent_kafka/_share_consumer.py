@@ -21,7 +21,7 @@ from kafkapy.compat.confluent_kafka._errors import (
     kafka_exception,
 )
 from kafkapy.compat.confluent_kafka._model import AcknowledgeType
-from kafkapy.compat.confluent_kafka._records import Message, Messages, TopicPartition
+from kafkapy.compat.confluent_kafka._records import Message, Messages, TopicPartition, error_message
 from kafkapy.compat.confluent_kafka._statistics import consumer_statistics
 from kafkapy.errors import ConfigError, KafkapyError
 from kafkapy.types import TopicPartition as Place
@@ -146,7 +146,7 @@ class ShareConsumer(Client):
 
     def _unreadable(self, error: UnreadableRecords) -> Message:
         place, (first, _) = error.partition, error.ranges[0]
-        return Message(place.topic, place.partition, first, error=kafka_error(error))
+        return error_message(kafka_error(error), place.topic, place.partition, first)
 
     def acknowledge(self, message: Message, ack_type: AcknowledgeType = AcknowledgeType.ACCEPT) -> None:
         """Acknowledges a message of the last poll. Does not block.

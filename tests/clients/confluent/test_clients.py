@@ -278,6 +278,7 @@ def test_the_end_of_a_partition_is_reported_once(library, bootstrap, topic, grou
                 values.append(message.value())
                 return
             assert message.error().code() == library.top.KafkaError._PARTITION_EOF
+            assert message.value() == message.error().str().encode()
             assert message.partition() not in ends
             ends[message.partition()] = message.offset()
 

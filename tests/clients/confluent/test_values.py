@@ -66,6 +66,8 @@ def test_a_message_has_what_it_was_made_of(library):
         None, None, None, (0, 0), 0,
     )  # fmt: skip
     assert empty == library.top.Message()
+    failed = library.top.Message(error=library.top.KafkaError(3))
+    assert (failed.value(), failed.error().code(), len(failed)) == (None, 3, 0)
 
 
 def test_a_message_and_a_partition_can_be_pickled(ours):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import weakref
+from types import SimpleNamespace
 
 import pytest
 
@@ -117,6 +119,10 @@ class View(RecordView):
     __slots__ = ()
 
 
+class Holder:
+    """An object that a weak reference can name."""
+
+
 def test_views_show_the_records_and_note_the_last_offset_of_each_partition():
     records = [
         *FetchedRecords(batch(0, [b"a", b"b"]), "t", 0, 0).take(9),
@@ -135,6 +141,29 @@ def test_views_show_the_records_and_note_the_last_offset_of_each_partition():
     assert offsets == {"t": {0: 2, 1: 7, 2: 4}, "u": {1: 5}}
     assert record_view(View, records[0])._record is records[0]
     assert record_views(View, [], offsets) == []
+
+
+def test_views_read_a_record_or_an_object_with_the_same_attributes():
+    (record,) = FetchedRecords(batch(4, [b"a"]), "t", 3, 0).take(9)
+    view = record_view(View, record)
+    assert (view.topic(), view.partition(), view.offset(), view.key(), view.value()) == ("t", 3, 4, b"k", b"a")
+    assert view.error() is None
+    view._record = SimpleNamespace(topic="u", partition=5, offset=6, key=b"k", value="v")
+    view._error = "an error"
+    assert (view.topic(), view.partition(), view.offset(), view.key(), view.value()) == ("u", 5, 6, b"k", "v")
+    assert view.error() == "an error"
+
+
+def test_the_garbage_collector_does_not_visit_views():
+    (record,) = FetchedRecords(batch(0, [b"a"]), "t", 0, 0).take(9)
+    views = [record_view(View, record), *record_views(View, [record], {})]
+    assert [gc.is_tracked(each) for each in views] == [False, False]
+    holder = weakref.ref(holding := Holder())
+    views.append(record_view(View, record.with_content(holding, None)))
+    del holding
+    assert holder() is not None
+    views.clear()
+    assert holder() is None, "views that are not tracked are freed with the last reference"
 
 
 def test_views_are_of_a_subclass_of_record_view():
