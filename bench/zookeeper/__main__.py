@@ -23,8 +23,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from bench.__main__ import RESULTS, choose
+from bench.__main__ import choose
 from bench.measure import FOREIGN_CPU_LIMIT, Rounds, machine, medians, run_workload
+from bench.programs import RESULTS
 from bench.run import Figures
 from bench.servers import Server, raise_descriptor_limit
 from bench.zookeeper.servers import ListenerOff, ListenerOn, Listening, UnsyncedZooKeeper, ZooKeeper
