@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterable, Mapping
 
 from kafkapy.client.reliable.records import Delivery, RecordHeaders, SourceRecord
+from kafkapy.config.row import INT_MAX, LONG_MAX
 from kafkapy.named_tuple import NamedTuple
 
 CHAIN_PREFIX = "kafkapy.retry."
@@ -23,7 +24,6 @@ _CONNECT = "__connect.errors."
 # An error must not make a record much larger than its topic permits.
 MOST_MESSAGE_BYTES = 1024
 MOST_TRACE_BYTES = 4096
-_MOST_DIGITS = 19
 
 
 class ChainState(NamedTuple):
@@ -84,11 +84,14 @@ def without_chain(headers: Iterable[tuple[str, bytes | None]]) -> RecordHeaders:
     return tuple(each for each in headers if not is_chain_header(each[0]))
 
 
-def number_of(value: bytes | None) -> int:
-    """Returns the non-negative decimal number in a header. Raises ValueError for anything else."""
-    if value is None or len(value) > _MOST_DIGITS or not value.isdigit():
+def number_of(value: bytes | None, most: int = LONG_MAX) -> int:
+    """Returns the non-negative decimal number in a header. Raises ValueError for anything else, and above `most`."""
+    if value is None or not value.isdigit():
         raise ValueError(f"{value!r} is not a number")
-    return int(value)
+    number = int(value)  # raises ValueError for thousands of digits
+    if number > most:
+        raise ValueError(f"{number} is larger than {most}")
+    return number
 
 
 def state_of(record: SourceRecord) -> ChainState:
@@ -102,17 +105,17 @@ def state_of(record: SourceRecord) -> ChainState:
         return ChainState(record.topic, record.partition, record.offset, record.timestamp)
     invalid = []
     numbers = {}
-    defaults = {
-        ORIGIN_PARTITION: record.partition,
-        ORIGIN_OFFSET: record.offset,
-        ORIGIN_TIMESTAMP: max(record.timestamp, 0),
-        ATTEMPTS: 0,
-        LEVEL: 0,
-        DUE: 0,
+    defaults = {  # and the largest number of the field
+        ORIGIN_PARTITION: (record.partition, INT_MAX),
+        ORIGIN_OFFSET: (record.offset, LONG_MAX),
+        ORIGIN_TIMESTAMP: (max(record.timestamp, 0), LONG_MAX),
+        ATTEMPTS: (0, INT_MAX),
+        LEVEL: (0, INT_MAX),
+        DUE: (0, LONG_MAX),
     }
-    for name, default in defaults.items():
+    for name, (default, most) in defaults.items():
         try:
-            numbers[name] = number_of(headers.get(name))
+            numbers[name] = number_of(headers.get(name), most)
         except ValueError:
             invalid.append(name)
             numbers[name] = default
@@ -264,6 +267,6 @@ def _partition(value: bytes | None, *, is_text: bool) -> int | None:
     if not is_text:
         return int.from_bytes(value, "big") if value is not None and len(value) == 4 else None
     try:
-        return number_of(value)
+        return number_of(value, INT_MAX)
     except ValueError:
         return None

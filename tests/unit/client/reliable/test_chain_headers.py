@@ -76,6 +76,27 @@ def test_a_header_that_is_no_number_is_named(value):
     assert (state.due_ms, state.invalid, state.attempts) == (0, (DUE,), 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("kafkapy.retry.partition", 2**31 - 1),
+        ("kafkapy.retry.offset", 2**63 - 1),
+        ("kafkapy.retry.timestamp", 2**63 - 1),
+        (ATTEMPTS, 2**31 - 1),
+        ("kafkapy.retry.level", 2**31 - 1),
+        (DUE, 2**63 - 1),
+    ],
+)
+def test_a_number_that_its_field_cannot_hold_is_named(name, most):
+    sent = headers_after_failure((), STATE, ERROR, "group", is_dead=False)
+    for number, invalid in ((most, ()), (most + 1, (name,))):
+        headers = dict(sent) | {name: str(number).encode()}
+        state = state_of(SimulatedRecord(headers=tuple(headers.items())))
+        assert state.invalid == invalid
+        for is_dead in (False, True):  # the next headers have room for the numbers
+            headers_after_failure((), state, ERROR, "group", is_dead=is_dead)
+
+
 def test_a_name_that_is_no_text_is_named():
     headers = dict(headers_after_failure((), STATE, ERROR, "group", is_dead=False)) | {"kafkapy.retry.topic": b"\xff"}
     state = state_of(SimulatedRecord(headers=tuple(headers.items())))
@@ -88,6 +109,7 @@ def test_a_name_that_is_no_text_is_named():
         ({"kafkapy.retry.topic": b"a", "kafkapy.retry.partition": b"2"}, Origin("a", 2)),
         ({"kafka_dlt-original-topic": b"a", "kafka_dlt-original-partition": bytes([0, 0, 0, 2])}, Origin("a", 2)),
         ({"kafka_original-topic": b"a"}, Origin("a", None)),
+        ({"kafkapy.retry.topic": b"a", "kafkapy.retry.partition": b"2147483648"}, Origin("a", None)),
         ({"__connect.errors.topic": b"a", "__connect.errors.partition": b"x"}, Origin("a", None)),
         ({"__connect.errors.topic": b"\xff"}, None),
         ({ATTEMPTS: b"1"}, None),
