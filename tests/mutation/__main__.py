@@ -19,7 +19,7 @@ from tests.mutation.covering import CoveringTests
 from tests.mutation.draw import Mutant, drawn, equivalents, sources
 from tests.mutation.driver import ALIVE, COUNTED, SURVIVED_NARROW, Judge, Results, Run, Stages, Verdict, report
 from tests.mutation.scratch import Scratch
-from tests.mutation.targets import TARGETS, own_tests, target_of
+from tests.mutation.targets import TARGETS, target_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,7 +71,7 @@ def not_equivalent(mutants: Iterator[Mutant], equivalent: list[Mutant]) -> Itera
     """Yields the mutants that are not in equivalent.toml, and appends the others to `equivalent`."""
     known = equivalents()
     for each in mutants:
-        if (each.path, each.before, each.after) in known:
+        if (each.path, each.before, each.after, each.earlier) in known:
             equivalent.append(each)
         else:
             yield each
@@ -101,8 +101,6 @@ def test_all(run: Run, options: argparse.Namespace) -> list[Verdict]:
                 target = target_of(mutant.path)
                 covered = covering.of(mutant.path, mutant.line, scratch.measure)
                 wide = () if options.narrow else (target.wide,)
-                if covered is None:
-                    return Stages(tuple(filter(None, (own_tests(ROOT, mutant.path), target.narrow))), wide)
                 # The complete narrow list runs against survivors, because a cached value is computed in one test only.
                 return Stages(covered, (target.narrow, *wide) if wide else ())
 

@@ -123,13 +123,13 @@ def changed_lines(source: str, mutated: str) -> tuple[str, str]:
     return joined("- "), joined("+ ")
 
 
-def equivalents() -> dict[tuple[str, str, str], str]:
+def equivalents() -> dict[tuple[str, str, str, int], str]:
     """Returns the mutants that equivalent.toml lists as equivalent to the source, and the reason for each.
 
-    A key is (path of the source, line before the mutation, line after it).
+    A key is (path of the source, line before the mutation, line after it, number of the same lines above it).
     """
     rows = tomllib.loads(EQUIVALENT.read_text()).get("mutant", [])
-    return {(row["path"], row["before"], row["after"]): row["reason"] for row in rows}
+    return {(row["path"], row["before"], row["after"], row.get("repetition", 0)): row["reason"] for row in rows}
 
 
 def _operators(path: Path) -> ModuleType:

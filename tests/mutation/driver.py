@@ -48,8 +48,9 @@ class Tree(Protocol):
 class Judge:
     """Tests mutants in one tree.
 
-    A mutant is killed only by a test that fails twice on it and passes on the unchanged tree. Another test that fails
-    says nothing, and is left out of the following runs.
+    A mutant is killed only by a test that fails twice on it, which the tree sees to, and passes on the unchanged tree.
+    A test that fails there as well says nothing, and is left out of the following runs. A run that ends without the
+    name of a test is repeated too.
     """
 
     def __init__(
@@ -86,14 +87,13 @@ class Judge:
             if run.passed:
                 return SURVIVED, ""
             if run.failed and self._is_sound((run.failed,), limit_s):
-                again = self._run_mutant(mutant, (run.failed,), limit_s)
-                if again is not None and not again.passed:
-                    return KILLED, run.failed
-                self.unsound.add(run.failed)
+                return KILLED, run.failed
             if run.failed:
+                self.unsound.add(run.failed)
                 continue
             # Without the name of a test, the time ran out or the interpreter crashed.
-            if not self._is_sound(tests, limit_s):
+            again = self._run_mutant(mutant, tests, limit_s) if self._is_sound(tests, limit_s) else None
+            if again is None or again.passed:
                 return SURVIVED, ""
             return TIMED_OUT if run.timed_out else KILLED, f"{' '.join(tests[:3])}: {run.output[-200:]}"
 

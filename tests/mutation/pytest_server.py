@@ -49,11 +49,16 @@ def run(arguments: list[str], output: Path) -> None:
 
 
 def status_of(child: int, limit_s: float) -> int:
-    """Waits for the child, kills what is left of its session, and returns its status."""
-    end = time.monotonic() + limit_s
+    """Waits for the child, kills what is left of its session, and returns its status.
+
+    A time in which this process was stopped counts only for a second.
+    """
+    elapsed_s, before = 0.0, time.monotonic()
     timed_out = False
     while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-        if time.monotonic() > end:
+        now = time.monotonic()
+        elapsed_s, before = elapsed_s + min(1.0, now - before), now
+        if elapsed_s > limit_s:
             timed_out = True
             break
         time.sleep(_POLL_S)

@@ -23,7 +23,7 @@ _USAGE_ERROR, _NOTHING_COLLECTED = 4, 5
 
 
 class PytestRun(NamedTuple):
-    """`failed` names the first test that failed; it is empty if all passed or the time ran out."""
+    """`failed` names the first test that failed twice; it is empty if all passed or the time ran out."""
 
     passed: bool
     timed_out: bool
@@ -40,6 +40,8 @@ class Scratch:
             shutil.rmtree(self.root)
         shutil.copytree(root, self.root, ignore=_LEFT_OUT, symlinks=True)
         self._kept = folder / "kept"
+        self._mutated = folder / "mutated"
+        self._built: tuple[str, str] | None = None
         self._environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(self.root), str(self.root / "spark_jobs")]),
@@ -61,20 +63,27 @@ class Scratch:
         )
 
     def apply(self, path: str, source: str) -> bool:
-        """Writes the mutated file and rebuilds its extension; returns False if it does not compile."""
+        """Writes the mutated file and its extension; returns False if it does not compile.
+
+        The extension of the latest mutant is kept, because a mutant is tested at least twice if a test fails.
+        """
         file = self.root / path
-        self._kept.mkdir(exist_ok=True)
-        for number, each in enumerate(self._files_of(file)):
-            shutil.copy2(each, self._kept / str(number))
+        _copy(self._files_of(file), self._kept)
+        if self._built == (path, source):
+            _copy_back(self._mutated, self._files_of(file))
+            return True
         file.write_text(source)
         if file.suffix != ".pyx":
             return _compiles(source)
-        return self._run([sys.executable, "-m", "tests.mutation.build_one", path], 900).passed
+        if not self._run([sys.executable, "-m", "tests.mutation.build_one", path], 900).passed:
+            return False
+        _copy(self._files_of(file), self._mutated)
+        self._built = path, source
+        return True
 
     def restore(self, path: str) -> None:
         """Brings back the file and what was built from it, with their times, so that nothing is rebuilt."""
-        for number, each in enumerate(self._files_of(self.root / path)):
-            shutil.copy2(self._kept / str(number), each)
+        _copy_back(self._kept, self._files_of(self.root / path))
 
     def _files_of(self, file: Path) -> list[Path]:
         """Returns the file and what is built from it: the C source, and the extension in place and in `build`."""
@@ -84,8 +93,8 @@ class Scratch:
         return [file, file.with_suffix(".c"), *sorted(file.parent.glob(f"{file.stem}.*.so")), *sorted(built)]
 
     def test(self, tests: tuple[str, ...], limit_s: float) -> PytestRun:
-        """Runs tests up to the first failure, without those that need Apache Kafka."""
-        return self._pytest(("-x", "-rfE", "--tb=line", *tests), limit_s)
+        """Runs tests up to the first that fails twice, without those that need Apache Kafka."""
+        return self._pytest(("-p", "tests.mutation.repeat_plugin", "-x", "-rfE", "--tb=line", *tests), limit_s)
 
     def measure(self, tests: tuple[str, ...]) -> dict[str, Any]:
         """Runs tests under the coverage plugin, and returns what the plugin wrote."""
@@ -127,6 +136,17 @@ class Scratch:
             os.killpg(process.pid, signal.SIGKILL)
             return PytestRun(False, True, "", process.communicate()[0])
         return PytestRun(process.returncode == 0, False, "", output)
+
+
+def _copy(files: list[Path], folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for number, each in enumerate(files):
+        shutil.copy2(each, folder / str(number))
+
+
+def _copy_back(folder: Path, files: list[Path]) -> None:
+    for number, each in enumerate(files):
+        shutil.copy2(folder / str(number), each)
 
 
 def _compiles(source: str) -> bool:

@@ -28,7 +28,10 @@ TARGETS = (
     ),
     Target(
         "kafkapy/replica",
-        ("tests/unit/replica", "tests/scenarios/test_watermark_trace.py", "tests/property/test_held_fetch_twin.py"),
+        (
+            *("tests/unit/replica", "tests/scenarios/test_watermark_trace.py"),
+            *("tests/property/test_held_fetch_twin.py", "tests/unit/_core/gate/test_awaited_produce.py"),
+        ),
         (
             *("tests/unit/server", "tests/property/test_gate_twin.py", "tests/crash/test_disk_failure.py"),
             *("tests/crash/test_broker_power_failure.py", "tests/clients/test_client_consumer.py", "tests/operations"),
@@ -67,8 +70,21 @@ TARGETS = (
             *("tests/clients/test_client_producer.py", "tests/clients/test_client_consumer.py"),
             *("tests/clients/test_client_transactions.py", "tests/clients/test_client_admin.py"),
             *("tests/clients/test_client_asynchronous.py", "tests/clients/test_client_arrow.py"),
-            *("tests/clients/test_client_share_consumer.py",),
+            *("tests/clients/test_client_share_consumer.py", "tests/clients/confluent/test_statistics.py"),
             *("tests/clients/test_chaos.py", "tests/clients/test_transactions_of_clients.py", "tests/tools"),
+        ),
+    ),
+    Target(
+        "kafkapy/client/reliable",
+        ("tests/unit/client/reliable", "tests/reliable"),  # the latter run the services in threads of their own process
+        ("tests/tools", "tests/console/test_redrive.py"),
+    ),
+    Target(
+        "kafkapy/client/schema",
+        ("tests/unit/client/schema", "tests/unit/registry", "tests/registry"),
+        (
+            *("tests/console/test_schemas.py", "tests/spark/test_registry_formats.py"),
+            "tests/spark/test_registry_values.py",
         ),
     ),
     Target(
@@ -95,7 +111,10 @@ TARGETS = (
     ),
     Target(
         "kafkapy/_core/reactor",
-        ("tests/unit/_core/reactor", "tests/unit/network", "tests/property/test_core_timing_wheel.py"),
+        (
+            *("tests/unit/_core/reactor", "tests/unit/_core/tls", "tests/unit/_core/gate", "tests/unit/network"),
+            "tests/property/test_core_timing_wheel.py",
+        ),
         (
             "tests/wire/test_frames.py",
             "tests/wire/test_bad_input.py",
