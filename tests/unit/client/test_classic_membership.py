@@ -152,6 +152,20 @@ def test_the_eager_sticky_assignor_reports_the_partitions_of_before(coordinator,
     assert (second.owned, second.generation) == ((TopicPartition("t", 0), TopicPartition("t", 1)), 1)
 
 
+def test_the_metrics_of_a_member_describe_its_rebalances(coordinator):
+    with consumer_of(coordinator) as consumer:
+        consumer.subscribe(["t"])
+        assigned(consumer)
+        found = {
+            name.name: value
+            for name, value in consumer.metrics().items()
+            if name.group == "consumer-coordinator-metrics"
+        }
+    assert (found["assigned-partitions"], found["rebalance-total"]) == (2, 1)
+    assert (found["join-total"], found["sync-total"]) == (1, 1)
+    assert found["rebalance-latency-avg"] == found["rebalance-latency-max"] == found["rebalance-latency-total"]
+
+
 def test_a_sync_that_is_refused_is_begun_again_with_a_join(coordinator):
     coordinator.refusals[ApiKey.SYNC_GROUP] = [Error.REBALANCE_IN_PROGRESS, Error.COORDINATOR_LOAD_IN_PROGRESS]
     with consumer_of(coordinator) as consumer:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import pyarrow
 import pytest
 
-from kafkapy.client import ArrowBatches, ConfigError, NoOffsetForPartition, RequestTimedOut, TopicPartition
+from kafkapy.client import ArrowBatches, ConfigError, NoOffsetForPartition, RangeReader, RequestTimedOut, TopicPartition
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
+from tests.harness.client import client_settings
 from tests.harness.client_log import LogBrokers
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -136,6 +139,15 @@ def test_a_range_before_the_log_begins_at_its_start_if_so_configured(brokers):
 def test_a_range_that_does_not_arrive_times_out(brokers):
     with brokers.range_reader() as reader, pytest.raises(RequestTimedOut, match="position 25 of a range up to 30"):
         collect(reader, T0, 20, 30, timeout=3)
+
+
+def test_a_reader_has_a_thread_until_it_is_closed(brokers):
+    environment = brokers.environment._replace(has_thread=True)
+    reader_class = type("RangeReader", (RangeReader,), {"_environment": environment})
+    before = set(threading.enumerate())
+    with reader_class(client_settings()):
+        (thread,) = set(threading.enumerate()) - before
+    assert not thread.is_alive()
 
 
 def test_a_reader_has_no_group(brokers):

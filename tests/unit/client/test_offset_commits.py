@@ -191,6 +191,14 @@ def test_a_manual_assignment_begins_at_the_committed_offset(brokers):
         assert poll(consumer)[0].offset == 25
 
 
+@pytest.mark.parametrize("committed", [{}, {T0: OffsetAndMetadata(7, "", EPOCH)}])
+def test_a_partition_remembers_the_committed_offset_at_which_it_began(brokers, committed):
+    brokers.committed = dict(committed)
+    with consumer_of(brokers) as consumer:
+        assert poll(consumer)[0].offset == (7 if committed else 0)
+        assert consumer._subscription.state(T0).found_committed == (7 if committed else -1)
+
+
 def test_an_offset_of_0_is_committed(brokers):
     brokers.committed[T0] = OffsetAndMetadata(0, "", EPOCH)
     with consumer_of(brokers, auto_offset_reset="latest") as consumer:

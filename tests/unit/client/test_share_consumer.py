@@ -130,6 +130,15 @@ def test_acknowledgements_travel_with_the_next_fetch_or_alone(brokers):
     assert [each.member_epoch for each in brokers.of(ApiKey.SHARE_GROUP_HEARTBEAT)][-1] == -1
 
 
+def test_closing_sends_the_acknowledgements_that_were_made(brokers):
+    brokers.replies = [(batch(0, "a", "b"), [(0, 1, 1)])]
+    consumer = consumer_of(brokers, share_acknowledgement_mode="explicit")
+    for record in consumer.poll(5):
+        consumer.acknowledge(record)
+    consumer.close()
+    assert brokers.acknowledged() == [("SHARE_ACKNOWLEDGE", -1, [(0, 1, [ACCEPT])])]
+
+
 def test_only_acquired_records_are_returned_and_missing_ones_are_gaps(brokers):
     whole = batch(0, *"abcdef") + batch(8, "i", "j")
     brokers.replies = [(whole, [(1, 2, 3), (4, 7, 1), (9, 11, 2)])]

@@ -152,6 +152,42 @@ def test_back_again_gives_the_move_up(harness, threads):
     assert current_of(harness).directory is harness.second
 
 
+def at_the_last_step(harness, happen):
+    """Has `happen` called once, after the copy was assigned and before it replaces the partition's log."""
+
+    def meanwhile():
+        if harness.assigned:
+            harness.meanwhile = lambda: None
+            happen()
+
+    harness.meanwhile = meanwhile
+
+
+def test_a_move_that_is_given_up_at_its_last_step_replaces_nothing(harness, threads):
+    at_the_last_step(harness, lambda: harness.move(harness.first))
+    harness.move(harness.second)
+    threads.run()
+    assert harness.names() == [[("t-0", "")], [("t-0", "delete")]]
+    assert harness.assigned == {T0: harness.first.directory_id}
+    assert len(harness.values()) == 10 and not harness.failures
+
+
+def test_a_topic_deleted_at_the_last_step_of_a_move_stays_deleted(harness, threads):
+    at_the_last_step(harness, lambda: harness.delete_topic("t"))
+    harness.move(harness.second)
+    threads.run()
+    assert harness.names() == [[("t-0", "delete")], [("t-0", "delete")]]
+    assert harness.log_manager.get_log(T0) is None and not harness.failures
+
+
+def test_a_stop_before_the_last_step_leaves_the_copy_to_the_next_start(harness, threads):
+    at_the_last_step(harness, harness.moves.stop)
+    harness.move(harness.second)
+    threads.run()
+    assert harness.names() == [[("t-0", "")], [("t-0", "future")]]
+    assert current_of(harness).directory is harness.first and not harness.failures
+
+
 def test_a_topic_deleted_meanwhile(harness, threads):
     harness.move(harness.second)
     harness.delete_topic("t")

@@ -1,5 +1,8 @@
 """Offset map: its size, its limits, and the published vectors of its hash."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from kafkapy._core.bytes.offset_map import ENTRY_BYTES, OffsetMap, siphash
@@ -29,6 +32,19 @@ def test_has_no_memory_before_it_is_cleared():
     offsets.release()
     assert offsets.slot_count == 0
     assert offsets.get(b"key") == -1
+
+
+def test_released_memory_is_given_back():
+    def address_space():
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+    offsets = OffsetMap(64 << 20)
+    before = address_space()
+    for _ in range(20):
+        offsets.clear()
+        assert address_space() >= before + (32 << 20)
+        offsets.release()
+    assert address_space() < before + (64 << 20)
 
 
 def test_a_full_map_takes_known_keys_only():

@@ -97,6 +97,19 @@ def test_offsets_continue_where_python_was(twin):
     assert twin.broker.parts.gate.counters()["batches_appended"] == before + 4
 
 
+def test_a_topic_without_partitions_is_left_to_python(twin):
+    offset = open_gate(twin, "topic")
+    twin.create_topic("other", 1, {})
+    before = twin.broker.parts.gate.counters()["batches_appended"]
+    for number in range(2):
+        request = produce_request("topic")
+        request.topic_data.insert(number, ProduceRequest.TopicProduceData(name="other", partition_data=[]))
+        response = ask(twin.connection(PRODUCER), ApiKey.PRODUCE, 9, request, ProduceResponse)
+        found = [(each.name, data.base_offset) for each in response.responses for data in each.partition_responses]
+        assert found == [("topic", offset + number)]
+    assert twin.broker.parts.gate.counters()["batches_appended"] == before
+
+
 def test_nothing_passes_a_gate_that_somebody_shut(twin):
     offset = open_gate(twin, "topic")
     gate = twin.broker.parts.gate
@@ -155,6 +168,16 @@ def test_what_a_producer_sent_ahead_is_gathered_and_answered_in_order(twin):
         data = FetchResponse.decode(fetched, 12, 5).responses[0].partitions[0]
         assert (int.from_bytes(fetched[:4], "big"), data.high_watermark) == (99, offset)
         assert twin.broker.parts.gate.counters()["batches_appended"] - before == 5 * sequence
+
+
+def test_a_connection_whose_produce_requests_were_answered_fetches_through_the_gate(twin):
+    offset = open_gate(twin, "topic")
+    sent = [frame(request_bytes(ApiKey.PRODUCE, 9, produce_request("topic"))) for _ in range(2)]
+    twin.wake_up({PRODUCER: sent})
+    before = twin.broker.parts.gate.counters()
+    response = ask(twin.connection(PRODUCER), ApiKey.FETCH, 12, fetch_request("topic", offset), FetchResponse)
+    assert response.responses[0].partitions[0].high_watermark == offset + 2
+    assert twin.broker.parts.gate.counters() == before | {"fetches_answered": before["fetches_answered"] + 1}
 
 
 def test_a_failed_sequence_among_those_sent_ahead_fails_alone(twin):

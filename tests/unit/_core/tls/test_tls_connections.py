@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -259,6 +260,16 @@ def test_a_connection_in_its_handshake_expires(broker: Identity) -> None:
         for each in b"\x16\x03\x01":
             plain.sendall(bytes([each]))
         assert harness.wait_closed(harness.connections[0])[0] == reactor_module.CLOSED_WHEN_IDLE
+
+
+def test_a_handshake_of_too_many_bytes_is_refused(broker: Identity) -> None:
+    """The client sends a message of OpenSSL's largest size, in fragments of one byte, each in a record of six bytes."""
+    message = b"\x01\x01\xff\xff".ljust(100_000, b"\0")
+    with running(server_context(broker)) as harness:
+        client = harness.connect_plain()
+        with suppress(ConnectionError):
+            client.sendall(b"".join(b"\x16\x03\x01\x00\x01%c" % each for each in message))
+        assert harness.wait_handshake()[1] == "the handshake has too many bytes"
 
 
 def test_a_request_may_come_with_the_last_flight_of_the_handshake(

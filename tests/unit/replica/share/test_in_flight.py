@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from kafkapy.errors import ApiError, Error
 from kafkapy.replica.share.in_flight import ACQUIRED, ARCHIVED, AVAILABLE, AckBatch, AckType, Acquired, InFlightRecords
 
 LOG = [(0, 4), (5, 9)]
@@ -49,6 +52,14 @@ def test_an_acknowledgement_that_ends_at_the_start_of_the_window_still_counts() 
     window.advance()
     assert window.start_offset == 5
     assert states(window) == [(5, 9, ACQUIRED)]
+
+
+@pytest.mark.parametrize("start", [0, 4])
+def test_an_offset_that_was_not_acquired_yet_cannot_be_acknowledged(start: int) -> None:
+    window = InFlightRecords(start)
+    with pytest.raises(ApiError) as caught:
+        window.prepare("m", [AckBatch(start, start, [AckType.ACCEPT])], 5, 20)
+    assert caught.value.error is Error.INVALID_REQUEST
 
 
 def test_the_types_of_acknowledgement_have_the_numbers_of_the_protocol() -> None:

@@ -71,8 +71,13 @@ def test_two_subtopologies_of_three_tasks_for_two_members() -> None:
 
 
 def test_an_active_task_goes_to_the_member_that_had_its_standby() -> None:
-    topology = {"0": AssignedSubtopology(2, True)}
-    first = assign(members([0, 1]), topology, 1)
-    survivor = {"m1": AssignedMember("m1", "p1", first["m1"]), "m2": AssignedMember("m2", "p2", NOTHING)}
-    second = assign(survivor, topology, 1)
-    assert len(tasks_of(second["m1"])) == 1 and tasks_of(first["m1"]) == tasks_of(second["m1"])
+    previous = {"m1": TaskAssignment({}, {"0": frozenset({0})})}
+    target = assign(members([0, 1], previous), {"0": AssignedSubtopology(1, True)}, 1)
+    assert (target["m1"].active, target["m0"].standby) == ({"0": {0}}, {"0": {0}})
+
+
+def test_a_standby_task_stays_with_its_member() -> None:
+    task = {"0": frozenset({0})}
+    previous = {"m0": TaskAssignment(task, {}), "m2": TaskAssignment({}, task)}
+    target = assign(members([0, 1, 2], previous), {"0": AssignedSubtopology(1, True)}, 1)
+    assert (target["m0"].active, target["m2"].standby) == ({"0": {0}}, {"0": {0}})
