@@ -47,3 +47,38 @@ def test_a_partition_without_a_state_or_a_topic_has_no_offset() -> None:
         described(StateSummary(5, 7, 10, 4), 30, topics=()),
     ):
         assert found == ShareOffset(-1, 0, -1)
+
+
+class Persister:
+    """Deletes states; holds the answers until the test gives them."""
+
+    def __init__(self) -> None:
+        self.asked: dict[SharePartitionKey, Any] = {}
+
+    def delete(self, key: SharePartitionKey, on_error: Any) -> None:
+        self.asked[key] = on_error
+
+
+@pytest.mark.parametrize("second", [Error.NONE, Error.NOT_COORDINATOR])
+def test_a_topic_is_deleted_when_all_states_of_its_partitions_are(second: Error) -> None:
+    executed: list[tuple[Any, Any]] = []  # what an operation of the coordinator calls with its result or its error
+    image = SimpleNamespace(topics=SimpleNamespace(by_id={}))
+    groups: Any = SimpleNamespace(
+        settings=SimpleNamespace(image=lambda: image),
+        persister=Persister(),
+        coordinator=SimpleNamespace(
+            execute=lambda group_id, operation, on_result, refuse: executed.append((on_result, refuse))
+        ),
+    )
+    found: list[Any] = []
+    ends: Any = None
+    ShareOffsets(groups, ends).delete("g", None, found.append, lambda error, message: found.append(error))
+    executed.pop()[0]({TOPIC: frozenset({0, 3})})
+    first, other = groups.persister.asked.values()
+    assert set(groups.persister.asked) == {KEY, KEY._replace(partition=0)}
+    first(Error.NONE, None)
+    assert found == [] and executed == []
+    other(second, None)
+    if second is Error.NONE:
+        executed.pop()[0](None)  # the topic was removed from the group
+    assert found == [{TOPIC: second}] and executed == []

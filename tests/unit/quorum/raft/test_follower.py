@@ -264,6 +264,15 @@ def test_a_download_that_the_leader_cannot_continue_is_dropped(response):
     assert node.sent(FetchRequest)[2].offset == 10
 
 
+@pytest.mark.parametrize("response", [piece(0, b""), piece(0, b"", error=Error.UNKNOWN_SERVER_ERROR)])
+def test_after_a_piece_that_did_not_come_the_leader_is_left_alone_for_a_while(response):
+    node = downloading()
+    node.answer(2, response)
+    assert not node.of(WriteSnapshotChunk) and not node.of(DropSnapshotPart)
+    assert not node.sent(FetchSnapshotRequest)
+    assert [node_id for node_id in node.sent(FetchRequest) if node_id >= 0] == []  # a bootstrap server is asked
+
+
 def test_an_error_of_the_whole_request_ends_a_download_and_backs_off():
     node = downloading()
     node.answer(2, FetchSnapshotResponse(Error.UNKNOWN_SERVER_ERROR, -1, -1))
