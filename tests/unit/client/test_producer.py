@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatch
@@ -67,6 +69,22 @@ def test_keys_may_be_ignored(brokers):
         for number in range(20):
             producer.send("t", "v", f"k{number}")
     assert len({partition for partition, _, _ in brokers.written}) == 1
+
+
+@pytest.mark.parametrize("settings", [{}, {"value_serializer": "text"}])
+def test_records_without_a_key_change_the_partition_after_each_batch_size(brokers, settings):
+    with producer_of(brokers, linger_ms=1000, batch_size=1000, **settings) as producer:
+        for _ in range(10):
+            producer.send("t", "x" * 42)  # 20 such records are as large as a batch
+            producer.flush(10)
+        assert len({partition for partition, _, _ in brokers.written}) == 1
+        for _ in range(190):
+            producer.send("t", "x" * 42)
+            producer.flush(10)
+    partitions = [partition for partition, _, _ in brokers.written]
+    assert len(set(partitions)) > 1
+    changes = sum(first != second for first, second in pairwise(partitions))
+    assert changes <= 9
 
 
 def test_a_partition_can_be_given_and_must_exist(brokers):

@@ -174,3 +174,20 @@ def test_assign_refuses_what_it_cannot_write():
         assign_offsets(data[:20], summaries, 0, 0)
     with pytest.raises(BufferError):
         assign_offsets(bytes(data), summaries, 0, 0)
+
+
+def test_records_with_the_time_of_their_append_have_the_timestamp_of_the_header():
+    builder = RecordBatchBuilder(timestamp_type=1)
+    for timestamp in (1000, 3000, 2000):
+        builder.append(timestamp, None, b"value")
+    (summary,) = validate_batches(
+        builder.build(),
+        max_message_bytes=1000,
+        wall_ms=5000,
+        stamps_append_time=False,
+        before_max_ms=2500,
+        after_max_ms=0,
+        compacted=False,
+        from_client=False,
+    )
+    assert summary.max_timestamp == 3000
