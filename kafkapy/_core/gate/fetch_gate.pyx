@@ -546,7 +546,7 @@ cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor,
 # ---- answering
 
 cdef Py_ssize_t put_head(uint8_t *at, const FetchRequest *request) noexcept nogil:
-    """Writes the answer from the size prefix, which is left empty, to the number of topics. Returns its length so far."""
+    """Writes the answer from the size prefix, which stays empty, to the number of topics; returns its length."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef Py_ssize_t pos
     store_int32(at + 4, request.correlation_id)
