@@ -62,6 +62,16 @@ def test_an_offset_that_was_not_acquired_yet_cannot_be_acknowledged(start: int) 
     assert caught.value.error is Error.INVALID_REQUEST
 
 
+def test_a_record_in_two_acknowledgements_of_a_request_refuses_both() -> None:
+    window = InFlightRecords(0)
+    acquire(window)
+    with pytest.raises(ApiError) as caught:
+        window.prepare("m", [AckBatch(0, 4, [AckType.ACCEPT]), AckBatch(0, 9, [AckType.REJECT])], 5, 20)
+    assert caught.value.error is Error.INVALID_RECORD_STATE
+    assert {(run.state, run.pending) for run in window.runs} == {(ACQUIRED, None)}
+    assert window.complete_count == 0
+
+
 def test_the_types_of_acknowledgement_have_the_numbers_of_the_protocol() -> None:
     assert [each.name for each in sorted(AckType)] == ["GAP", "ACCEPT", "RELEASE", "REJECT", "RENEW"]
     assert [int(each) for each in sorted(AckType)] == [0, 1, 2, 3, 4]
