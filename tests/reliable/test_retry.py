@@ -83,24 +83,6 @@ def test_each_record_ends_once_in_the_output_or_the_dead_letters(bootstrap, make
     assert {attempts[b"3"], attempts[b"5"], attempts[b"7"]} == {3, 1}
 
 
-def test_a_due_record_does_not_wait_for_the_response_to_a_fetch(bootstrap, make_topic):
-    source, target = make_topic("patient"), make_topic("handled")
-
-    def handle(delivery):
-        if delivery.attempt == 1:
-            raise RuntimeError("fails once")
-        return Output(target, delivery.value)
-
-    produce(bootstrap, source, [(None, b"%d" % n) for n in range(20)])
-    # A broker without new records answers only after the time that the test has.
-    properties = {"bootstrap.servers": bootstrap, **GROUP_SETTINGS, "fetch.max.wait.ms": 100_000}
-    properties |= {"request.timeout.ms": 120_000, "delivery.timeout.ms": 200_000}
-    settings = {"topics": [source], "group": f"{source}-group", "retries": [2.0], "properties": properties}
-    with Processor(handle, **settings) as processor, running(processor.run, processor.stop) as errors:
-        wait_until(lambda: processor.counts["handled"] >= 20, errors)
-    assert sorted(map(int, values_of(bootstrap, target))) == list(range(20))
-
-
 def test_a_transaction_ends_while_slow_handlers_have_more_records(bootstrap, make_topic):
     source = make_topic("slow")
     produce(bootstrap, source, [(None, b"%d" % n) for n in range(30)])
