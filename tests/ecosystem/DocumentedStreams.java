@@ -23,7 +23,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
 
 /**
- * The examples of the documents' chapter on Kafka Streams, with today's API, in one application.
+ * The examples of a published chapter on Kafka Streams, with today's API, in one application.
  *
  * Each argument is a setting, name=value. A result is a line that begins with the name of its example. The end of
  * standard input stops the application.

@@ -331,28 +331,16 @@ class Relay(Closing):
         return self._producer
 
     def _new_producer(self) -> Producer:
-        producer = Producer(
-            {
-                "transaction.timeout.ms": RELAY_TIMEOUT_MS,
-                "linger.ms": 0,
-                "compression.type": "lz4",
-                # The next transaction may have to wait for the markers of the last one, which takes a few milliseconds.
-                "retry.backoff.ms": 5,
-                "max.block.ms": 10_000,
-                "delivery.timeout.ms": 30_000,
-                "request.timeout.ms": 10_000,
-                **producer_keys(self._properties),
-                "transactional.id": self._transactional_id,
-                "enable.idempotence": True,
-                "acks": "all",
-            }
-        )
-        try:
-            producer.init_transactions()
-        except BaseException:
-            producer.close(0)
-            raise
-        return producer
+        defaults = {
+            "linger.ms": 0,
+            "compression.type": "lz4",
+            # The next transaction may have to wait for the markers of the last one, which takes a few milliseconds.
+            "retry.backoff.ms": 5,
+            "max.block.ms": 10_000,
+            "delivery.timeout.ms": 30_000,
+            "request.timeout.ms": 10_000,
+        }
+        return transactional_producer(self._transactional_id, {**defaults, **producer_keys(self._properties)})
 
     def _drop_producer(self) -> None:
         producer, self._producer = self._producer, None
@@ -392,6 +380,29 @@ def admin_keys(properties: Mapping[str, Any]) -> dict[str, Any]:
 def is_refusal(error: Exception) -> bool:
     """Returns whether the brokers, or the producer, have refused a record because of its content or its topic."""
     return isinstance(error, ApiError) and error.error in _REFUSED
+
+
+def transactional_producer(transactional_id: str, properties: Mapping[str, Any]) -> Producer:
+    """Makes a producer that can begin a transaction. Ends the open transaction of a former process with the same id.
+
+    `properties` may set the time-out of transactions, RELAY_TIMEOUT_MS by default. Raises KafkapyError, and closes the
+    producer, if the brokers cannot be reached or refuse it.
+    """
+    producer = Producer(
+        {
+            "transaction.timeout.ms": RELAY_TIMEOUT_MS,
+            **properties,
+            "transactional.id": transactional_id,
+            "enable.idempotence": True,
+            "acks": "all",
+        }
+    )
+    try:
+        producer.init_transactions()
+    except BaseException:
+        producer.close(0)
+        raise
+    return producer
 
 
 def unfinished(records: Iterable[Any], done: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

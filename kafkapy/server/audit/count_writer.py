@@ -11,7 +11,7 @@ from kafkapy.client.coordinator import GroupMetadata
 from kafkapy.client.producer import Producer
 from kafkapy.client.reliable.audit import AUDIT_TOPIC, Count, pack_count
 from kafkapy.client.reliable.chain_topics import ensure_topic
-from kafkapy.client.reliable.relay import RELAY_TIMEOUT_MS, admin_keys, consumer_keys, producer_keys
+from kafkapy.client.reliable.relay import admin_keys, consumer_keys, producer_keys, transactional_producer
 from kafkapy.types import TopicPartition
 
 # The positions are committed offsets of this group, which has no members.
@@ -46,24 +46,9 @@ class CountWriter:
             return
         with Admin(admin_keys(self._properties)) as admin:
             ensure_topic(admin, AUDIT_TOPIC, 1, {})
-        producer = Producer(
-            {
-                "max.block.ms": _CLIENT_TIMEOUT_MS,
-                "delivery.timeout.ms": _CLIENT_TIMEOUT_MS,
-                "linger.ms": 5,
-                **producer_keys(self._properties),
-                "transaction.timeout.ms": RELAY_TIMEOUT_MS,
-                "transactional.id": self._transactional_id,
-                "enable.idempotence": True,
-                "acks": "all",
-            }
-        )
-        try:
-            producer.init_transactions()
-        except BaseException:
-            producer.close(0)
-            raise
-        self._producer = producer
+        timeouts = {"max.block.ms": _CLIENT_TIMEOUT_MS, "delivery.timeout.ms": _CLIENT_TIMEOUT_MS}
+        properties = {**timeouts, "linger.ms": 5, **producer_keys(self._properties)}
+        self._producer = transactional_producer(self._transactional_id, properties)
 
     def positions(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         """Returns the offset of the first record of each partition that is not counted; None if none was stored."""
