@@ -75,8 +75,10 @@ class AclOperations(AdminLookups):
     def delete_acls(
         self, filters: Sequence[AclFilter], *, timeout: float | None = None
     ) -> Results[AclFilter, list[AccessControlEntry]]:
-        """Deletes the ACLs that the filters select; the value of a filter is the list of the ACLs that were deleted.
-        Blocks."""
+        """Deletes the ACLs that the filters select. Blocks.
+
+        The result of each filter is the list of the ACLs that it has selected.
+        """
         wanted = list(dict.fromkeys(filters))
         response = self._request(
             self._controller,
@@ -108,7 +110,7 @@ class AclOperations(AdminLookups):
 def _entry(resource: Any, acl: Any) -> AccessControlEntry:
     """Returns an ACL of a response: `resource` has the fields of the resource, `acl` those of the permission.
 
-    In a response to DeleteAcls they are the same struct.
+    In a response to DeleteAcls one struct has all these fields, and is passed as both arguments.
     """
     return AccessControlEntry(
         ResourceType(resource.resource_type),
@@ -122,7 +124,8 @@ def _entry(resource: Any, acl: Any) -> AccessControlEntry:
 
 
 def _pattern_type(pattern_type: int, version: int) -> int:
-    """Returns the pattern type for a request of this version; version 0 has literal names only.
+    """Returns the value of a pattern type in a request of this version. Version 0 supports only literal names: the
+    value of ANY is then LITERAL.
 
     Raises ApiError(UNSUPPORTED_VERSION) for a pattern that the version cannot express.
     """

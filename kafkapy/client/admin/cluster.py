@@ -43,7 +43,8 @@ class VersionRange(NamedTuple):
 
 
 class FeatureDescription(NamedTuple):
-    """The levels of features that the cluster uses, `finalized`, and that one broker supports, `supported`.
+    """The features of a cluster: `finalized` has the levels that the cluster uses, and `supported` the levels that one
+    broker supports, both by the feature's name.
 
     `epoch` counts the changes of the finalized levels; it is -1 if it is unknown.
     """
@@ -69,7 +70,10 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """The new level of a feature, 0 to disable it, and the allowed direction of the change, `upgrade_type`."""
+    """A change of a feature: its new level, which is 0 to disable the feature.
+
+    `upgrade_type` is the allowed direction of the change: the request fails if the level would change in another way.
+    """
 
     level: int
     upgrade_type: UpgradeType = UpgradeType.UPGRADE

@@ -55,7 +55,7 @@ class DelegationTokenOperations(AdminLookups):
     ) -> DelegationToken:
         """Creates a token of the client itself, or of another `owner`, which needs a broker of Kafka 3.3 or later.
 
-        The renewers may renew the token, in addition to its owner. A `max_lifetime_ms` below 1 is the broker's
+        The renewers may renew the token, in addition to its owner. With a `max_lifetime_ms` below 1 the broker uses its
         `delegation.token.max.lifetime.ms`. Blocks. Raises ValueError for a principal that is not `TYPE:NAME`.
         """
         named = None if owner is None else parse_principal(owner)
@@ -93,9 +93,10 @@ class DelegationTokenOperations(AdminLookups):
         )
 
     def renew_delegation_token(self, hmac: bytes, *, renew_period_ms: int = -1, timeout: float | None = None) -> int:
-        """Makes a token expire `renew_period_ms` from now, or at its maximum if that is sooner. Blocks.
+        """Makes a token expire `renew_period_ms` from now, or at the end of its maximum lifetime if that is sooner.
+        Blocks.
 
-        A negative period is the broker's `delegation.token.expiry.time.ms`. Returns the new time of expiry in
+        With a negative period the broker uses its `delegation.token.expiry.time.ms`. Returns the new time of expiry in
         milliseconds since 1970.
         """
         response = self._request(

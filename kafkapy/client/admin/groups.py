@@ -48,7 +48,8 @@ class MemberDescription(NamedTuple):
 
     `target` are the partitions that the coordinator has assigned and that the member will have after the rebalance;
     `topics` and `topic_pattern` are what the member is subscribed to; `is_classic` is True for a member that uses the
-    classic protocol. These and `epoch` are None in a classic group; `topic_pattern` is also None without a pattern.
+    classic protocol. In a classic group `rack`, `epoch`, `target`, `topics`, `topic_pattern` and `is_classic` are None.
+    `topic_pattern` is also None for a member that has not subscribed with a pattern.
     """
 
     member_id: str

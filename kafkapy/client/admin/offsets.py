@@ -72,12 +72,12 @@ class OffsetOperations(AdminLookups):
     def list_segment_offsets(
         self, partitions: Mapping[TopicPartition, int], limit: int, *, timeout: float | None = None
     ) -> Results[TopicPartition, list[int]]:
-        """Returns up to `limit` offsets of each partition, the greatest first: the log end and those at which segments
-        begin. Blocks.
+        """Returns offsets of each partition: the end of the log and the first offset of each segment. Blocks.
 
-        `partitions` maps each partition to LATEST, to EARLIEST, which finds the first offset only, or to a timestamp in
-        ms since 1970, which finds the segments that were last written before it. Apache Kafka 4 no longer has this
-        request: the error is then UNSUPPORTED_VERSION.
+        The result has at most `limit` offsets, the greatest first. `partitions` maps each partition to LATEST for all
+        these offsets, to EARLIEST for the first offset of the log only, or to a timestamp in ms since 1970 for the
+        segments that were last written before it. Apache Kafka 4 no longer has this request: the error is then
+        UNSUPPORTED_VERSION.
         """
         wanted = as_partition_keys(partitions)
         deadline_ms = self._deadline_ms(timeout)

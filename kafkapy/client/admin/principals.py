@@ -70,11 +70,11 @@ class PrincipalOperations(AdminLookups):
         strict: bool = False,
         timeout: float | None = None,
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Returns, by entity, the quotas of the entities that have all these components, as values by name. Blocks.
+        """Returns the quotas that are configured for entities with all these components. Blocks.
 
-        A component is a type ("user", "client-id", "ip") and a name; the name can be None for the default entity of
-        this type, or ANY_NAME for any name. With `strict` an entity that also has components of other types is left
-        out.
+        The result maps each entity to its quotas, which are values by the quota's name. A component is a type ("user",
+        "client-id", "ip") and a name; the name can be None for the default entity of this type, or ANY_NAME for any
+        name. With `strict` an entity that also has components of other types is left out.
         """
         wanted = [
             DescribeClientQuotasRequest.ComponentData(

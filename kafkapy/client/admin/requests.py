@@ -87,10 +87,11 @@ class AdminRequest:
         self.not_before_ms = 0
 
     def error_in(self, response: Any) -> ApiError | None:
-        """Returns the error because of which the whole request has failed, or None.
+        """Returns the error because of which the whole request has failed; None if it has not failed.
 
-        This is also the error NOT_CONTROLLER of any struct in the response: the request went to a node that is no
-        longer the active controller, and is sent again.
+        This is the error that `find_error` returns. If `find_error` returns none, an error NOT_CONTROLLER in any struct
+        of the response fails the whole request too, unless `is_repeated` is False: the node is no longer the active
+        controller, and the request is sent again.
         """
         failure = self.find_error(response)
         if failure is None and self.is_repeated:
@@ -112,7 +113,9 @@ class AdminRequest:
 
 
 class RequestQueue:
-    """The queue of an admin client's unfinished requests. The network runs this task with its lock held."""
+    """The unfinished requests of an admin client. The queue is a task of the client's network, which calls `run` with
+    its lock held.
+    """
 
     def __init__(self, network: Network, retries: int) -> None:
         self._network = network
@@ -124,16 +127,15 @@ class RequestQueue:
         self._waiting += requests
 
     def give_up(self, requests: Iterable[AdminRequest], reason: str) -> None:
-        """Lets each of the requests that is not done yet fail with RequestTimedOut; `reason` is the error's message."""
+        """Fails those of the requests that are not done yet with RequestTimedOut; `reason` is the error's message."""
         for request in requests:
             if not request.is_done:
                 self._finish(request, None, RequestTimedOut(reason))
 
     def run(self, monotonic_ms: int) -> int:
-        """Sends the requests whose pause after an error is over.
+        """Sends the requests that are new or whose pause after an error is over.
 
-        Returns the monotonic time in ms at which this method must run again to send another one; NEVER if none is left
-        to send.
+        Returns the monotonic time in ms at which to run again for the requests that wait; NEVER if none waits.
         """
         due = NEVER
         for request in list(self._waiting):

@@ -25,7 +25,7 @@ class Results(Generic[K, V]):
     def __getitem__(self, key: K) -> V:
         """Returns the key's value; raises its ApiError if the operation has failed for it.
 
-        Raises KeyError for a key that the operation did not have.
+        Raises KeyError if the key was not passed to the operation.
         """
         if key in self.errors:
             raise self.errors[key]

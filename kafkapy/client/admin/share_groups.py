@@ -174,8 +174,8 @@ class ShareGroupOperations(AdminLookups):
     ) -> Results[str, Any]:
         """Sends a request to each coordinator of some of the groups, and returns the result of each group. Blocks.
 
-        `build(groups)` makes the request for the groups of one coordinator. `read(group, coordinator)` returns the
-        result of a group, which is a struct of the response.
+        `build(groups)` makes the request for the groups of one coordinator. `read(group, coordinator)` converts a
+        group's struct of the response to the result of this group.
         """
         coordinators: dict[str, int] = {}
 
