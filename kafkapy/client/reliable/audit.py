@@ -1,7 +1,10 @@
-"""Audit: producers, brokers and consumers count records by topic and time bucket; a comparison names gaps and surplus.
+"""Audit: producers, brokers and consumers count records by topic and time bucket, and a comparison of the counts finds
+lost and repeated records.
 
-The counts are written to a topic as msgpack arrays: version, tier, client, group, topic, bucket (ms), count. A record
-belongs to the bucket of its timestamp, so that all tiers count it in the same bucket.
+The counts are written to a topic as msgpack arrays: version, tier, client, group, topic, bucket (ms), count. The tier
+says what was done with the records: "produced", "appended" (to a broker's log), "aborted" (appended by a transaction
+that was aborted), or "consumed". A record belongs to the bucket of its timestamp, so that all tiers count it in the
+same bucket.
 """
 
 from __future__ import annotations
@@ -31,8 +34,9 @@ class Count(NamedTuple):
     """The number of records of one topic and time bucket that a client has produced or consumed, or that a broker has
     in its logs.
 
-    `tier` is "produced", "consumed", "appended" or "aborted". `client` is, in a broker's count, the client id of the
-    producer, "" if the broker does not know it. `group` is the consumer's group, "" for other tiers. `bucket_ms` is the
+    `tier` says what was done with the records: "produced", "consumed", "appended" to a log, or "aborted" (appended by a
+    transaction that was aborted). `client` is the id of the client; in a broker's count it is the id of the producer,
+    or "" if the broker does not know it. `group` is the consumer's group, "" for other tiers. `bucket_ms` is the
     beginning of the time bucket in ms since 1970.
     """
 
@@ -71,9 +75,10 @@ def unpack_count(content: bytes | None) -> Count:
 
 
 class AuditReporter:
-    """The counts of one client, which a call of `count` writes every ten seconds, and `close` at the end. Thread-safe.
+    """Counts the records of one client, and writes the counts to a topic. Thread-safe.
 
-    A count that could not be written is added to the next one. There are at most `MOST_BUCKETS` pairs of topic and
+    The counts are written by `close`, and by a call of `count` if ten seconds have passed since they were last written.
+    If a count cannot be written, it is added to the next one. There are at most `MOST_BUCKETS` pairs of topic and
     bucket; `uncounted` has the number of records of further pairs, which are not counted.
     """
 
@@ -177,12 +182,13 @@ class ConsumerAudit:
 
 
 class Difference(NamedTuple):
-    """A bucket in which two of the tiers differ.
+    """A difference between two counts of the records of one topic and time bucket.
 
-    `between` names them: "produced, consumed", "produced, appended" or "appended, consumed"; `produced`, `appended` and
-    `consumed` are the numbers of records, None for the third tier. `appended` contains the records of aborted
-    transactions, whose number is `aborted`. `group` is "" unless the records were consumed. `clients` has pairs such as
-    ("produced by CLIENT", number) for the clients of both tiers.
+    `between` names the two tiers that were compared: "produced, consumed", "produced, appended" (to the brokers' logs)
+    or "appended, consumed". `produced`, `appended` and `consumed` are the numbers of records; the number of the tier
+    that was not compared is None. `appended` contains the records of aborted transactions, whose number is `aborted`.
+    `group` is the consumer group, "" if no consumed records were compared. `clients` has pairs such as ("produced by
+    CLIENT", number) for the clients of both tiers.
     """
 
     topic: str
@@ -197,8 +203,11 @@ class Difference(NamedTuple):
 
     @property
     def missing(self) -> int:
-        """The number of records that the later tier has not: positive for a gap (records were lost, or not read yet),
-        negative for a surplus (records were written or read twice)."""
+        """The number of records that the first of the two tiers has and the second lacks.
+
+        A positive number means that records were lost or not read yet, a negative one that records were written or read
+        twice.
+        """
         if self.appended is None:
             return (self.produced or 0) - (self.consumed or 0)
         if self.consumed is None:
@@ -207,7 +216,7 @@ class Difference(NamedTuple):
 
 
 class AuditTable:
-    """The sums of all counts. Memory: one entry for each topic, bucket, group and client."""
+    """The sums of all counts. Memory: one entry for each combination of topic, bucket, tier, group and client."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int], dict[tuple[str, str, str], int]] = defaultdict(lambda: defaultdict(int))
@@ -227,11 +236,12 @@ class AuditTable:
             self._brokers_count[count.topic] = (min(first, count.bucket_ms), max(last, count.bucket_ms))
 
     def differences(self, from_ms: int, to_ms: int, groups: Iterable[str] = ()) -> Iterator[Difference]:
-        """Yields the differences between the tiers, in the order of time.
+        """Yields the differences between the counts of producers, brokers and consumer groups, in the order of time.
 
-        Only the buckets from `from_ms` to before `to_ms` (ms since 1970) are compared, for every group that has read
-        the topic, or for those in `groups`. In the buckets from the first to the last one with a broker's count of the
-        topic, the broker is compared with the producers and with each group, otherwise the producers with each group.
+        Compares the buckets from `from_ms` to before `to_ms` (ms since 1970), for the groups in `groups` or, if there
+        are none, for every group that has read the topic. If the brokers have counted the topic, their counts are
+        compared with those of the producers and of each group, in the buckets from the first to the last one with a
+        broker's count. In all other buckets the producers' counts are compared with those of each group.
         """
         wanted = set(groups)
         for (topic, bucket_ms), counts in sorted(self._counts.items(), key=lambda each: (each[0][1], each[0][0])):
@@ -265,10 +275,10 @@ class _Bucket:
             )
 
     def differences_of(self, group: str, *, is_counted_by_brokers: bool) -> Iterator[Difference]:
-        """Yields the difference between the brokers and a group, or between the producers and the group if the brokers
-        do not count, if there is one.
+        """Yields the difference between the brokers and a group if there is one, or nothing.
 
-        A group that has read all records of aborted transactions, too, does not differ: it reads uncommitted records.
+        If the brokers do not count, the group is compared with the producers instead. A group that has read all records
+        of aborted transactions, too, does not differ from the brokers: it reads uncommitted records.
         """
         consumed = self._sum(CONSUMED, group)
         produced, appended, aborted = self._sum(PRODUCED), self._sum(APPENDED), self._sum(ABORTED)

@@ -5,8 +5,8 @@ transaction that commits its offset. When it is due, one transaction sends it to
 pending ones. Every transaction commits the offsets of all partitions it concerns, so that a member that has lost a
 partition is fenced. A member that gets a partition reads its pending records again.
 
-A transaction is short, because a record that becomes due while one is open waits for its end: it reads few new records,
-and sends few due ones.
+A transaction reads few new records and sends few due ones, so that it is short: a record that becomes due while a
+transaction is open has to wait until the transaction ends.
 """
 
 from __future__ import annotations
@@ -269,11 +269,11 @@ class DelayService(RelayService):
         self._delivered_from.add(TopicPartition(self._topic, partition))
 
     def _commit_positions(self, relay: Relay, batch: Batch) -> None:
-        """Adds to the transaction `batch` the position of each partition of which it sends due records without having
-        read new ones; the positions of the partitions with new records are in `batch` already.
+        """Adds the position of each partition with due records to the transaction `batch`.
 
-        The coordinator refuses offsets of a member that has left the group's generation. This fences the transaction of
-        a process that sends records of a partition that it has lost.
+        If new records of the partition were read, its position is in `batch` already. The coordinator refuses offsets
+        of a member that has left the group's generation. The position therefore makes the transaction fail if this
+        process has lost the partition.
         """
         for partition in self._delivered_from - batch.offsets.keys():
             batch.offsets[partition] = relay.consumer.position(partition)

@@ -114,8 +114,10 @@ def parse(record: SourceRecord, most_delay_ms: int) -> DelayedRecord | Cancellat
 
 
 def _state_key(record: SourceRecord, record_id: bytes | None) -> bytes:
-    """Returns the key under which a pending record is stored: made of the record's id and its key or, without an id,
-    of its offset, which is unique in the partition.
+    """Returns the key under which a pending record is stored.
+
+    The key consists of the record's id and its own key. For a record without an id it has the record's offset, which is
+    unique in the partition.
     """
     if record_id is None:
         return b"o%d" % record.offset

@@ -1,7 +1,7 @@
-"""A file that grows, is truncated, rotated and removed, read line by line from a stored position.
+"""Reads a file line by line from a stored position, while the file grows and is truncated, rotated or removed.
 
-A position names the file by its inode and by its first bytes, so that the file is found again under the name that a
-rotation gave to it, and so that a new file with an old inode is not mistaken for it.
+A position names the file by its inode and by its first bytes. The file is therefore found under the name that a
+rotation has given to it, and a new file that has got the inode of a removed file is recognized as another file.
 """
 
 from __future__ import annotations

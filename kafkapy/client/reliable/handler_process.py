@@ -55,8 +55,8 @@ def write_frame(stream: BinaryIO, body: bytes) -> None:
 def outcome(handler: Any, delivery: Any) -> tuple[str, Any]:
     """Calls the handler and returns the kind and the content of its result.
 
-    They are "outputs" and the Outputs as tuples, "failure" and an ErrorText if the handler raises Failure, or "error"
-    and an ErrorText if it raises another exception.
+    The kind is "outputs", and the content the Outputs as tuples; or "failure", if the handler raises Failure, or
+    "error", if it raises another exception, and the content an ErrorText.
     """
     try:
         return "outputs", [tuple(each) for each in checked_outputs(handler(delivery))]

@@ -1,7 +1,8 @@
-"""Records that a service has read and handles later; meanwhile the consumer returns no others of their partitions.
+"""Records that a service has read but handles later. Until then the consumer returns no other records of their
+partitions.
 
-They stay in memory. If the consumer read them again, they would be late: it requests a partition only after the
-response to its present request, and a broker without new records delays that response by `fetch.max.wait.ms`.
+The records stay in memory, because it would take too long to read them again. The consumer requests a partition only
+after the response to its present request, and a broker without new records delays this response by `fetch.max.wait.ms`.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ class HeldRecords:
     def take_due(self, now_ms: int) -> dict[TopicPartition, Sequence[ConsumerRecord]]:
         """Removes the records whose time has come, and returns them by partition; the partitions stay paused.
 
-        The caller handles them, and then either holds the rest or resumes the partition.
+        The caller handles the records, and then either holds those that it could not handle yet, or resumes the
+        partition.
         """
         due = [partition for partition, (until_ms, _) in self._held.items() if until_ms <= now_ms]
         return {partition: self._held.pop(partition)[1] for partition in due}
 
     def next_ms(self) -> int | None:
-        """Returns the first of the times; None if no records are held."""
+        """Returns the first time at which held records are due, in ms since 1970; None if no records are held."""
         return min((until_ms for until_ms, _ in self._held.values()), default=None)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:

@@ -1,8 +1,8 @@
 """The mirror: copies topics from one cluster to another, each record exactly once, and translates groups' offsets.
 
-One transaction at the target has the copies of a poll, the positions in the source, and which offset each record got.
-The positions are in a compacted topic of the target: a mirror that starts again continues there. A second mirror with
-the same names fences the first.
+One transaction in the target contains the copies of the records of a poll, the positions in the source, and the pairs
+of source offset and target offset. The positions are in a compacted topic of the target, so that a mirror that starts
+again continues there. A second mirror with the same names fences the first.
 """
 
 from __future__ import annotations

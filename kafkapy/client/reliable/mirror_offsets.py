@@ -62,10 +62,11 @@ class OffsetMap:
             del self._runs[:-MOST_RUNS]
 
     def translate(self, source: int) -> int | None:
-        """Returns the target offset of the first copied record at or after a source offset; None without any run.
+        """Returns the target offset of the first copied record at or after a source offset; None if the map is empty.
 
-        After the last record this is the offset after its copy. Before the first known run it is the first copy, so
-        that a group repeats records rather than misses some.
+        For a source offset after the last copied record, returns the offset after the last copy. For a source offset
+        before the first run of the map, returns the offset of the run's first copy, so that a group repeats records and
+        misses none.
         """
         if not self._runs:
             return None
@@ -79,7 +80,10 @@ class OffsetMap:
 
 
 def pack_position(next_offset: int) -> bytes:
-    """Encodes a partition's position, which is the offset of the next source record to copy, as it is stored."""
+    """Encodes the position of a source partition for the topic that stores it.
+
+    `next_offset` is the offset of the next source record to copy.
+    """
     return b"%d" % next_offset
 
 

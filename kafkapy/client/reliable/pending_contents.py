@@ -1,8 +1,8 @@
-"""The temporary file with the contents of pending records, whose freed space is used again.
+"""The temporary file with the contents of pending records. The space of removed contents is used again.
 
-Space is allocated in sizes of a fixed series, eight for each power of two, and freed space is kept by size. A content
-takes at most an eighth more than its bytes. The file has the size of the most contents that it had at once, of each
-size, until it is empty: it is never rewritten, which would take seconds with a million records.
+Space is allocated in a fixed series of sizes, eight for each power of two, so that a content takes at most an eighth
+more than its bytes. Freed space is used again only for a content of the same size of the series. The file never becomes
+smaller until it is empty, because to rewrite it would take seconds with a million records.
 """
 
 from __future__ import annotations
@@ -66,7 +66,11 @@ class PendingContents(Closing):
 
 
 def _allocated(size: int) -> int:
-    """Returns the space for a content of `size` bytes: the next multiple of an eighth of the power of two below it."""
+    """Returns the number of bytes to allocate for a content of `size` bytes: at least `size`, at most an eighth more.
+
+    The result is a number of the series of sizes, which has eight sizes from one power of two to the next. It is never
+    less than _LEAST_SIZE.
+    """
     if size <= _LEAST_SIZE:
         return _LEAST_SIZE
     step = 1 << max((size - 1).bit_length() - 4, 0)

@@ -129,7 +129,7 @@ class PendingRecords(Closing):
         return self._contents.read(self._positions[entry], self._sizes[entry])
 
     def next_ms(self) -> int | None:
-        """Returns the latest time (ms since 1970) at which `take_due` must be called again; None if there are no
+        """Returns the time (ms since 1970) at which `take_due` must be called again at the latest; None if there are no
         records.
         """
         return self._wheel.next_ms()

@@ -162,7 +162,8 @@ class Processor(RelayService):
         """Handles a record, or moves it behind an earlier record with its key, and returns None.
 
         Adds the record's outputs and its offset to the transaction `batch`. If the record is not due yet, or if too
-        many keys wait, returns the time at which to call it again, in ms since 1970.
+        many keys wait, does neither, and returns the time at which to call this method again for the record, in ms
+        since 1970.
         """
         base, level = self.plan.place_of(record.topic)
         place = (base, record.partition)

@@ -98,7 +98,7 @@ class Batch:
         self.is_open = False
 
     def send(self, output: Output) -> None:
-        """Sends a record in the transaction, which begins with the first one."""
+        """Sends a record in the transaction, and begins the transaction if it has not begun yet."""
         self.begin()
         self._producer.send(
             output.topic,

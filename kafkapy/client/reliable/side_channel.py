@@ -35,9 +35,9 @@ class Sender(Protocol):
 class SideChannel:
     """Sends records in the background. `put` may be called by any thread; it neither blocks nor raises.
 
-    A record beyond `most_records` or `most_bytes` is dropped and counted in `dropped`, and so is a record that cannot
-    be written; `on_drop` is then called with the record, by any thread. `sent` counts acknowledged ones.
-    `make_producer` is called by the channel's thread, which starts with the first record.
+    The queue has at most `most_records` records and `most_bytes` bytes. A record that does not fit into the queue or
+    cannot be written is dropped: it is counted in `dropped`, and `on_drop` is called with it, by any thread. `sent`
+    counts acknowledged records. `make_producer` is called by the channel's thread, which starts with the first record.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class SideChannel:
         return True
 
     def close(self, timeout: float = 5.0) -> None:
-        """Sends what is waiting for `timeout` seconds at most, drops the rest, and ends the thread."""
+        """Spends at most `timeout` seconds on sending the waiting records, drops the rest, and ends the thread."""
         with self._lock:
             if self._is_closed:
                 return

@@ -15,9 +15,9 @@ _Record = TypeVar("_Record", bound=SourceRecord)
 
 
 def expires_at_ms(record: SourceRecord) -> int | None:
-    """Returns when a record expires (ms since 1970); None without the header.
+    """Returns the time at which a record expires, in ms since 1970; None if it has no header with its lifetime.
 
-    Raises ValueError for a header that is not a number.
+    Raises ValueError if the value of the header is not a number.
     """
     for name, value in reversed(record.headers):
         if name == TTL_MS:
@@ -26,10 +26,10 @@ def expires_at_ms(record: SourceRecord) -> int | None:
 
 
 class TimeToLive:
-    """An element of a consumer's `interceptor.classes`. The consumer's position moves past the dropped records.
+    """A consumer interceptor that drops expired records. It is an element of `interceptor.classes`.
 
-    `expired` and `invalid` count records by topic: those that were dropped, and those whose header is not a number,
-    which are kept.
+    The consumer's position moves past the dropped records. `expired` counts the dropped records by topic. `invalid`
+    counts, also by topic, the records whose lifetime is not a number; these are not dropped.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:

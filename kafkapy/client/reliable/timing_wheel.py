@@ -1,13 +1,15 @@
-"""A hierarchical timing wheel over numbers of entries. Pure: the time is an argument.
+"""A hierarchical timing wheel: finds the entries that are due, where an entry is a number. Pure: the time is an
+argument.
 
-The wheel has four levels. A slot of the first level covers one tick, a slot of each further level 256 slots of the
-level below, which are a *turn* of that level. A level holds the present turn and the next one, so that the entries of a
-slot can move down while the slot before it passes: `advance` moves a limited number of them at each call. Otherwise all
-of them would have to move when their turn begins.
+The wheel has four levels. A slot of the first level covers one tick, and a slot of each further level covers 256 slots
+of the level below. These 256 slots are called a *turn* of the level below. The entries of a slot have to move to the
+level below before the time that the slot covers begins. To move them all at that moment would take long. Therefore a
+level has slots for two turns, the present one and the next one, and each call of `advance` moves only a limited number
+of entries of the next slot.
 
-The entries of a slot are a doubly linked list in two arrays, so that an entry can be removed from any place. Adding,
-removing and taking an entry cost a constant number of steps; an entry moves to a lower level at most three times. An
-entry beyond the last level waits in the last slot and is placed again from there.
+The entries of a slot are a doubly linked list in two arrays, so that an entry can be removed from any place. The work
+to add, remove or take an entry does not depend on the number of entries; an entry moves to a lower level at most three
+times. An entry beyond the last level waits in the last slot and is placed again from there.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ MOST_MOVED = 1000
 
 
 class TimingWheel:
-    """The entries by due time; `due_ms_of(entry)` returns the due time of an entry in ms. Not thread-safe.
+    """A set of entries, which are numbers from 0 up, ordered by due time. Not thread-safe.
 
-    Entries are numbers from 0 up, and take eight bytes each up to the highest one. Due times are rounded up to
-    multiples of `tick_ms`.
+    `due_ms_of(entry)` returns the due time of an entry in ms; due times are rounded up to multiples of `tick_ms`. The
+    wheel takes eight bytes for each number up to the highest entry.
     """
 
     def __init__(self, now_ms: int, due_ms_of: Callable[[int], int], tick_ms: int = 8) -> None:
@@ -58,7 +60,7 @@ class TimingWheel:
         self._place(node)
 
     def put_back(self, entry: int) -> None:
-        """Adds an entry that `take` has returned before all others that are due."""
+        """Puts back an entry that `take` has returned. The next `take` returns it before all other due entries."""
         self._count += 1
         self._link(entry + _HEADS, self._next[_DUE])
 
@@ -68,7 +70,9 @@ class TimingWheel:
         self._unlink(entry + _HEADS)
 
     def take(self, most: int) -> list[int]:
-        """Removes the first entries that were due at the last call of `advance`, and returns at most `most` of them."""
+        """Removes and returns at most `most` of the entries that were due at the last call of `advance`, the first ones
+        first.
+        """
         found: list[int] = []
         while len(found) < most and (node := self._next[_DUE]) != _DUE:
             self._unlink(node)
@@ -93,11 +97,11 @@ class TimingWheel:
             self._move_down(level, (self._tick >> _BITS * level) + 1, MOST_MOVED)
 
     def next_ms(self) -> int | None:
-        """Returns a time in ms at which to call `advance` again, not later than the next due time; None without
-        entries.
+        """Returns a time in ms at which to call `advance` again; None if the wheel has no entries.
 
-        It may be earlier than the next due time; `advance` then makes no entries available, but the next result is
-        later. It is not later than the last call's time if entries are due already.
+        The time is never later than the next due time. It may be earlier: `advance` then makes no entries available,
+        and `next_ms` returns a later time afterwards. If `take` has not returned all due entries yet, the result is not
+        later than the time of the last `advance`.
         """
         if not self._count:
             return None
@@ -105,7 +109,9 @@ class TimingWheel:
         return None if tick is None else tick * self._tick_ms
 
     def _next_tick(self) -> int | None:
-        """Returns the first tick after the present one at which a slot that may have entries begins."""
+        """Returns the first tick after the present one at which a slot that may have entries begins; None if all slots
+        are empty.
+        """
         ticks = []
         for level, bits in enumerate(self._occupied):
             if bits:
@@ -158,7 +164,10 @@ class TimingWheel:
         self._occupied[0] &= ~(1 << head)
 
     def _link(self, node: int, following: int) -> None:
-        """Links a node before `following`; before a head, it becomes the last one of the head's list."""
+        """Inserts a node into a linked list before the node `following`.
+
+        The lists are circular: before the head of a list is the place after its last node.
+        """
         before = self._previous[following]
         self._next[before] = self._previous[following] = node
         self._next[node], self._previous[node] = following, before
