@@ -26,9 +26,10 @@ def _library() -> Any:
 
 
 class ParsedAvro(NamedTuple):
-    """A schema as fastavro parses it, whether a type in it contains itself, and the function that reads its data.
+    """A schema in fastavro's parsed form, and the function that reads data of this schema.
 
-    `is_bytes` is True for the type bytes alone, whose data Confluent's serializers write without their length.
+    `is_recursive` is True if a type of the schema contains itself. `is_bytes` is True if the schema is the type bytes
+    alone, whose data Confluent's serializers write without their length.
     """
 
     schema: Any
@@ -89,11 +90,11 @@ def _loaded(text: str) -> Any:
 class AvroSerializer(SchemaSerializer):
     """Serializes values by an Avro schema: dictionaries for records, and Python's types as fastavro maps them.
 
-    `schema` is the JSON text of a schema, or a Schema with references; None needs `use_latest` or `schema_id`, without
-    which each call raises SchemaMismatch.
-    `to_value(value)` turns an application's object into such a value. `is_strict` refuses values with other fields than
-    those of the schema; `is_strict_but_for_defaults` accepts that fields with a default are missing. `options` are the
-    keyword arguments of SchemaSerializer, such as `auto_register`.
+    `schema` is the JSON text of a schema, or a Schema with references. It may be None if `use_latest` or `schema_id` is
+    given; otherwise each call then raises SchemaMismatch. `to_value(value)` converts an application's object to a
+    dictionary or another value that fastavro accepts. `is_strict` refuses values with other fields than those of the
+    schema; `is_strict_but_for_defaults` does the same, but accepts that fields with a default are missing. `options`
+    are the keyword arguments of SchemaSerializer, such as `auto_register`.
     """
 
     schema_type = AVRO
@@ -198,8 +199,9 @@ class AvroDeserializer(SchemaDeserializer):
     def read(self, data: bytes, start: int, parsed: ParsedAvro, reader: Any) -> Any:
         """Decodes the value that begins at position `start` of `data`.
 
-        `parsed` is the schema with which the value was written, and `reader` fastavro's form of the schema to which it
-        is resolved, None for the same one. Raises SchemaMismatch if the data do not fit the schema.
+        `parsed` is the schema with which the value was written. `reader` is the schema, as fastavro parses it, to whose
+        form the value is converted; None keeps the form in which it was written. Raises SchemaMismatch if the data do
+        not fit the schema.
         """
         if parsed.is_bytes:
             return memoryview(data)[start:].tobytes()

@@ -1,8 +1,9 @@
-"""Properties of Avro schemas that data of a few bytes can abuse: recursion, and arrays of items without content.
+"""Checks for two properties of Avro schemas with which a few bytes of data can harm a process: types that contain
+themselves, and arrays whose items take no bytes.
 
 fastavro's compiled functions call themselves for each level of the data and do not limit the depth, so that a few
-thousand bytes of a recursive type end the process. Its reader in Python raises RecursionError instead; before the
-writer, `check_depth` limits the levels of a value.
+thousand bytes of a recursive type end the process. Recursive data are therefore read by fastavro's reader in Python,
+which raises RecursionError instead. Before a value is written, `check_depth` limits its levels.
 """
 
 from __future__ import annotations

@@ -12,7 +12,10 @@ Value = TypeVar("Value")
 
 
 class BoundedCache(Generic[Key, Value]):
-    """Values by key; beyond `limit` entries the entry that was not used for the longest time is dropped. Any thread."""
+    """Values by key, of which the cache keeps at most `limit`. Thread-safe.
+
+    When a further entry is added, the entry that was not used for the longest time is dropped.
+    """
 
     def __init__(self, limit: int) -> None:
         if limit < 1:

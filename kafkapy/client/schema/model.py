@@ -25,7 +25,7 @@ class SchemaReference(NamedTuple):
     version: int
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the reference as the API shows it."""
+        """Returns the reference as the JSON object that the registry's API uses."""
         return {"name": self.name, "subject": self.subject, "version": self.version}
 
 
@@ -80,8 +80,9 @@ class Schema(NamedTuple):
 
     @property
     def identity_key(self) -> str:
-        """A digest that is equal for schemas with the same id: `content_key`, but comments and white space of a
-        `.proto` text do not count.
+        """A digest that is equal for schemas with the same id in a registry.
+
+        It is the `content_key`, except that comments and white space of a `.proto` text have no effect on it.
         """
         return self._digest(significant_text(self.text)) if self.type == PROTOBUF else self.content_key
 

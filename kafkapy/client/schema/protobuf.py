@@ -33,10 +33,10 @@ def descriptor_text(file: Any) -> str:
 
 
 def message_indexes(descriptor: Any) -> tuple[int, ...]:
-    """Returns the path to a message within its file.
+    """Returns the path to a message within its file: the index of each enclosing message, then that of the message.
 
-    This is the index of the outermost enclosing message in the file, then the index of each next one, and at last that
-    of the message itself.
+    The first index is the position of the outermost message in the file, each further one the position within the
+    message before.
     """
     path: list[int] = []
     while descriptor.containing_type is not None:

@@ -35,7 +35,7 @@ _MOST_IDLE = 8
 
 
 class RegistryClient:
-    """Registers and finds schemas. Any thread. Schemas by id and ids by schema are cached within `cache_size` entries.
+    """Registers and finds schemas. Thread-safe. Schemas by id and ids by schema are cached within `cache_size` entries.
 
     `urls` are the addresses of the registry's instances. If an instance cannot be reached, the next one is tried.
     `user` and `password` are for instances that require a login. `tls` is for https; None means the certificate

@@ -17,7 +17,7 @@ CACHE_SIZE = 1000
 
 
 class SchemaSerializer(ABC):
-    """Serializes values by a schema of the registry. Any thread.
+    """Serializes values by a schema of the registry. Thread-safe.
 
     auto_register: True registers the schema; otherwise it must be registered already, or RegistryFailure is raised.
     use_latest: writes with the latest version of the subject instead of the given schema.
@@ -139,7 +139,7 @@ class SchemaSerializer(ABC):
 
 
 class SchemaDeserializer(ABC):
-    """Deserializes data that name their schema in the registry. Any thread.
+    """Deserializes data that name their schema in the registry. Thread-safe.
 
     A deserializer is the value of `key.deserializer` or `value.deserializer`: `deserializer(topic, data)`; `decode`
     reads the record's headers as well.
@@ -175,7 +175,7 @@ class SchemaDeserializer(ABC):
         return self.deserialize(data, frame, parsed)
 
     def schema_of(self, frame: Frame) -> Schema:
-        """Returns the schema whose id or GUID is in a frame; asks the registry unless the schema is cached."""
+        """Returns the schema whose id or GUID is in a frame; requests it from the registry unless it is cached."""
         if frame.guid is not None:
             return self._registry.schema_of_guid(frame.guid, format=self.format)
         assert frame.id is not None
@@ -187,7 +187,7 @@ class SchemaDeserializer(ABC):
 
     @abstractmethod
     def deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
-        """Returns the value of the data, which begin at the position `frame.start` of `data`.
+        """Decodes the data to a value; they begin at the position `frame.start` of `data`.
 
         `parsed` is the result of `parse` for the schema that the frame names.
         """

@@ -1,4 +1,4 @@
-"""The frames of registries' serializers.
+"""The frames with which the serializers of schema registries name the schema of their data.
 
     in the value     0 | id, 4 bytes, big-endian | [message indexes, Protobuf only] | data
     in a header      1 | GUID, 16 bytes | [message indexes]                 the value is only the data
