@@ -1,4 +1,5 @@
-"""The Python client for kafkapy and Apache Kafka: Producer, Consumer, ShareConsumer, Admin, and those for asyncio.
+"""The Python client for kafkapy and Apache Kafka: Producer, Consumer, ShareConsumer and Admin, and AsyncProducer,
+AsyncConsumer and AsyncShareConsumer for asyncio.
 
 Every exception that they raise for a broker, a configuration or a call in the wrong state derives from `KafkapyError`.
 An error of a broker is an `ApiError`, whose `error` is the protocol's error code (`Error`).
@@ -130,10 +131,10 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used.
+    """Imports a public name when it is first used, so that a program loads only the modules that it needs.
 
-    A broker uses the connections of this package without the rest, and a producer starts without the many protocol
-    messages of Admin.
+    For example, the broker uses the connections of this package but no producer or consumer, and a producer does not
+    need the many protocol messages of Admin.
     """
     module = _MODULES.get(name)
     if module is None:

@@ -79,7 +79,8 @@ def join_runs(parts: Iterable[tuple[int, int, int]]) -> Iterator[Run]:
 class Acknowledgements:
     """The acknowledgements of one partition that are sent together. Immutable.
 
-    `runs` are in the order of offsets and do not overlap. `renewals` has the record of each offset with the type RENEW.
+    `runs` are in the order of offsets and do not overlap. `renewals` maps each offset with the type RENEW to its
+    record, which the application gets again after its lock was renewed.
     """
 
     __slots__ = ("renewals", "runs")

@@ -67,12 +67,18 @@ class ArrowDelivery:
     # Called by the producer
 
     def begin(self) -> None:
-        """Counts a batch with rows of the table."""
+        """Counts a batch that has got rows of the table and whose outcome is not known yet.
+
+        `finish` must be called when the outcome is known.
+        """
         with self._lock:
             self._open_batches += 1
 
     def finish(self, rows: BatchRows, count: int) -> None:
-        """Records the outcome of a batch that has `count` rows of the table."""
+        """Records the outcome of a batch that `begin` has counted: adds its delivered rows and its failures.
+
+        `rows` are the rows of the table in the batch, and `count` is their number.
+        """
         queue = rows.batch.queue
         failed = [RowFailure(queue.topic, queue.partition, numbers, error) for numbers, error in rows.failures()]
         with self._lock:

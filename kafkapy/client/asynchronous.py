@@ -163,7 +163,7 @@ class _AsyncReader(ABC):
 
 
 class AsyncConsumer(_AsyncReader):
-    """Reads records from an event loop: `async for record in consumer`. For one task at a time.
+    """Reads records from an event loop: `async for record in consumer`. Used by one task at a time.
 
     Configured like `Consumer`. `consumer` is the wrapped Consumer, for its methods that do not block (`seek`, `pause`,
     `assignment` and so on).
@@ -226,7 +226,7 @@ class AsyncConsumer(_AsyncReader):
 
 
 class AsyncShareConsumer(_AsyncReader):
-    """Reads records of a share group from an event loop: `async for record in consumer`. For one task at a time.
+    """Reads records of a share group from an event loop: `async for record in consumer`. Used by one task at a time.
 
     Configured like `ShareConsumer`. `consumer` is the wrapped ShareConsumer, for its methods that do not block.
     """

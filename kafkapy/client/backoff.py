@@ -9,9 +9,10 @@ JITTER = 0.2
 
 
 class ExponentialBackoff:
-    """Computes pauses: `initial` ms times 2 to the power of the attempts, at most `largest` ms, plus or minus a fifth.
+    """Computes pauses before retries: `initial` ms, doubled at each further attempt, at most `largest` ms.
 
-    Immutable; any thread. `chance` returns a random number from 0 to 1.
+    The result is changed at random by up to a fifth in either direction. `chance` returns a random number from 0 to 1.
+    Immutable; may be used by any thread.
     """
 
     __slots__ = ("_chance", "_initial", "_largest")

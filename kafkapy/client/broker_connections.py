@@ -108,7 +108,7 @@ class BrokerConnections:
         )
 
     def is_connected(self, node_id: int) -> bool:
-        """Returns whether there is a connection to a broker that is ready; any thread may call it."""
+        """Returns whether the broker has a connection that is ready for requests; any thread may call it."""
         connection = self._connections.get(node_id)
         return connection is not None and connection.state is State.READY
 
@@ -250,9 +250,11 @@ class BrokerConnections:
         return connection
 
     def _buffer_bytes(self, key: str) -> int:
-        """Returns the size in bytes that the application has configured for a socket buffer, or -1 if it has not.
+        """Returns the size in bytes that the application has configured for a socket buffer; -1 if it has configured
+        none.
 
-        -1 means the system's default, because Kafka's defaults are too small for fast networks.
+        -1 selects the system's default, which is used instead of Kafka's because Kafka's is too small for fast
+        networks.
         """
         size: int = self.config[key] if self.config.is_set(key) else -1
         return size

@@ -308,8 +308,10 @@ class ClassicMembership(GroupMembership):
             self._coordinator.on_error(code)
 
     def _failed(self, code: Error) -> None:
-        """Handles the error of JoinGroup or SyncGroup: stores an error in _FATAL as `fatal`; otherwise prepares the
-        next attempt.
+        """Handles the error of JoinGroup or SyncGroup.
+
+        An error in _FATAL, after which the consumer cannot join, is stored in `fatal`. After any other error the next
+        attempt to join is prepared.
         """
         if code in _FATAL:
             self.fatal = ApiError(code)

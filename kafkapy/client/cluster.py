@@ -125,7 +125,9 @@ def bootstrap_cluster(addresses: Iterable[tuple[str, int]]) -> Cluster:
 
 
 def controllers(response: DescribeClusterResponse) -> Cluster:
-    """Returns the view of a client that is connected to controllers, which are its nodes; it has no topics."""
+    """Returns the view of a client that is connected to controllers: its nodes are the controllers, and it has no
+    topics.
+    """
     nodes = {each.broker_id: Node(each.broker_id, each.host, each.port, each.rack) for each in response.brokers}
     return Cluster(nodes, {}, {}, response.controller_id, response.cluster_id)
 

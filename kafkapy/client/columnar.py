@@ -123,7 +123,7 @@ def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> 
 
 
 class RangeReader(Closing):
-    """Reads ranges of offsets as columns, one range after the other. For one thread at a time.
+    """Reads ranges of offsets as columns, one range after the other. Used by one thread at a time.
 
     `properties` and keyword arguments are those of a `Consumer`, without a group; `group.id` raises ConfigError. With
     `auto.offset.reset=none`, the default here, a range that is outside of the log raises NoOffsetForPartition.

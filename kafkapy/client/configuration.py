@@ -47,7 +47,7 @@ _KEYS_OF_CONSUMER_GROUPS = (
 
 
 class ClientConfig:
-    """The typed values of one client's configuration: `config["linger.ms"]`. Immutable once made; any thread.
+    """The typed values of one client's configuration: `config["linger.ms"]`. Immutable once made, and thread-safe.
 
     `properties` has Kafka's keys, with values as text or of their type; `settings` has the same keys with `_` instead
     of `.`, so that they can be keyword arguments. An unknown key is logged as a warning that names the most similar

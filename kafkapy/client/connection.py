@@ -50,7 +50,7 @@ OnDone = Callable[[Any, int, Exception | None], None]
 class PendingRequest:
     """A request whose response has not arrived.
 
-    `build(version)` makes the message when the version is known, which is `highest` at most.
+    `build(version)` makes the message when the version is known. The version is at most `highest`, unless that is None.
     """
 
     __slots__ = ("build", "deadline_ms", "expects_response", "highest", "key", "on_done", "sent_ms", "version")
@@ -431,7 +431,10 @@ class Connection:
             self._in_flight.append((self._correlation_id, request))
 
     def _make_header(self, key: ApiKey, version: int) -> tuple[bytes, bytes]:
-        """Returns a request's header as the bytes before and after its correlation id."""
+        """Encodes a request's header, and returns the bytes before and after the correlation id.
+
+        Stores them for the next request of the same API and version, which differs only in the correlation id.
+        """
         header = RequestHeader(request_api_key=key, request_api_version=version, client_id=self._client_id)
         encoded = header.encode(request_header_version(key, version))
         made = encoded[:_CORRELATION_ID_AT], encoded[_CORRELATION_ID_AT + 4 :]
@@ -520,7 +523,7 @@ class Connection:
 
 
 def _encode(request: PendingRequest, version: int, header: bytes) -> list[Any]:
-    """Returns a request as chunks of bytes, after its header.
+    """Encodes a request, and returns it as chunks of bytes that begin with `header`.
 
     Raises an ApiError if the request cannot be built or encoded: UNSUPPORTED_VERSION, as in Java's client, if the
     version lacks a field that is set, and INVALID_REQUEST for other values.

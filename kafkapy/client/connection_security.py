@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ConnectionSecurity:
-    """The TLS context and the SASL login for all connections of one client. Any thread.
+    """The TLS context and the SASL login for all connections of one client. Thread-safe.
 
     Secrets are stored only in these two objects, whose representations do not contain them.
     """

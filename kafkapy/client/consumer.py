@@ -269,12 +269,19 @@ class Consumer(Closing):
 
     @by_one_thread
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Sets the positions to the first record of these partitions, or of all assigned ones. Does not block."""
+        """Sets the positions of these partitions to their first record. Without `partitions`, applies to all assigned
+        ones.
+
+        Does not block: the offsets are looked up afterwards, and `position` waits for the result.
+        """
         self._seek_by(partitions, -2)
 
     @by_one_thread
     def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Sets the positions to the ends of these partitions, or of all assigned ones. Does not block."""
+        """Sets the positions of these partitions to their ends. Without `partitions`, applies to all assigned ones.
+
+        Does not block: the offsets are looked up afterwards, and `position` waits for the result.
+        """
         self._seek_by(partitions, -1)
 
     @by_one_thread
@@ -451,7 +458,10 @@ class Consumer(Closing):
             self._network.metrics.poll_ended()
 
     def _poll_until(self, end_ms: int, collect: Callable[[], Polled]) -> Polled:
-        """Returns what `collect` finds; an empty result if it finds nothing until `end_ms` (monotonic). Blocks."""
+        """Polls the group and calls `collect` until it returns records, and returns them. Blocks.
+
+        Returns an empty result if `collect` finds no records until the monotonic time `end_ms`.
+        """
         while True:
             self._network.raise_if_interrupted()
             self._group.poll(end_ms)

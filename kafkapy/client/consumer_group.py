@@ -29,7 +29,7 @@ class RebalanceListener(Protocol):
     """
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
-        """Is called before partitions are revoked; the last chance to commit their positions."""
+        """Is called before partitions are revoked. Their positions can be committed here for the last time."""
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
         """Is called after new partitions were assigned.

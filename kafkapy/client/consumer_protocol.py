@@ -24,9 +24,9 @@ def encode_subscription(
 ) -> bytes:
     """Encodes a member's subscription for one assignor.
 
-    `owned` are partitions of the member, and `generation` is the generation in which it had them; `rack` is "" without
-    a rack. For a cooperative assignor `owned` are encoded as the partitions that the member still has. An eager member
-    has revoked its partitions before it joins: for the eager sticky assignor those that it had are encoded in the user
+    `owned` are the partitions that the member had in the generation `generation`; `rack` is "" without a rack. A
+    cooperative member keeps its partitions while it joins, so `owned` is encoded as its owned partitions. An eager
+    member has revoked its partitions before: for the sticky assignor `owned` and `generation` are encoded in the user
     data, and for other eager assignors `owned` has no effect.
     """
     partitions = sorted(owned)

@@ -53,9 +53,9 @@ class RequestTimedOut(ApiError, TimeoutError):
 class AuthenticationError(ApiError):
     """A broker and this client cannot authenticate each other: by SASL or by a TLS certificate.
 
-    It is an ApiError with the code SASL_AUTHENTICATION_FAILED, or UNSUPPORTED_SASL_MECHANISM or ILLEGAL_SASL_STATE if
-    the broker has answered so. It is not retried, because it needs another configuration. `__cause__` is the
-    ssl.SSLError of a failed TLS handshake.
+    It is an ApiError with the code SASL_AUTHENTICATION_FAILED, or with UNSUPPORTED_SASL_MECHANISM or ILLEGAL_SASL_STATE
+    if this is the error in the broker's response. It is not retried, because the configuration has to change first.
+    After a failed TLS handshake, `__cause__` is the ssl.SSLError.
     """
 
     def __init__(self, message: str, error: Error = Error.SASL_AUTHENTICATION_FAILED) -> None:

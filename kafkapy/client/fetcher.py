@@ -331,7 +331,8 @@ class Fetcher:
     def _on_error(
         self, topic_partition: TopicPartition, state: PartitionState, error: Error, data: Any, nodes: list[Node]
     ) -> None:
-        """Handles the error of one partition: resets the position, updates the leader, or makes the next poll raise it.
+        """Handles the error of one partition: resets the position, updates the leader, or stores the error for the next
+        poll to raise.
 
         `data` is the partition's part of the response, and `nodes` are the brokers that the response names.
         """

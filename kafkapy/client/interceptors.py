@@ -14,9 +14,9 @@ log = logging.getLogger("kafkapy.client")
 class Interceptors:
     """The interceptors of a client, called in the order of `interceptor.classes`.
 
-    An element of that key is an object, a class, or `module:name` of a class; its methods may be left out. As in Java's
-    clients, an exception of an interceptor is logged and otherwise ignored; in `transform` the next interceptor then
-    gets the unchanged arguments.
+    Each element of `interceptor.classes` is an object, a class, or the name `module:name` of a class. An interceptor
+    need not have all methods. As in Java's clients, an exception of an interceptor is logged and otherwise ignored; in
+    `transform` the next interceptor then gets the unchanged arguments.
     """
 
     def __init__(self, configured: Sequence[Any]) -> None:

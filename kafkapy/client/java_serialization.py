@@ -19,8 +19,9 @@ _FORMATS = {
 
 
 def java_serializers() -> dict[str, Callable[[str, Any], Any] | None]:
-    """Returns the serializers that replace Java's, by the full names of Java's classes; None if the values are bytes
-    already.
+    """Returns the serializers that replace Java's, by the full names of Java's classes.
+
+    None instead of a serializer means that the application passes bytes, which need no conversion.
     """
     found: dict[str, Callable[[str, Any], Any] | None] = {
         f"{PACKAGE}{name}Serializer": _number_serializer(name, form) for name, form in _FORMATS.items()
@@ -33,8 +34,9 @@ def java_serializers() -> dict[str, Callable[[str, Any], Any] | None]:
 
 
 def java_deserializers() -> dict[str, Callable[[str, bytes | None], Any] | None]:
-    """Returns the deserializers that replace Java's, by the full names of Java's classes; None if the values stay
-    bytes.
+    """Returns the deserializers that replace Java's, by the full names of Java's classes.
+
+    None instead of a deserializer means that the application gets the bytes without conversion.
     """
     found: dict[str, Callable[[str, bytes | None], Any] | None] = {
         f"{PACKAGE}{name}Deserializer": _number_deserializer(name, form) for name, form in _FORMATS.items()

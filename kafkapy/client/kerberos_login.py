@@ -22,7 +22,7 @@ _numbers = itertools.count()
 
 
 class KerberosLogin:
-    """The principal of one client, as the options of Java's Krb5LoginModule name it. Any thread.
+    """The principal of one client, as the options of Java's Krb5LoginModule name it. Thread-safe.
 
     With `keyTab` the Kerberos library requests tickets with the keys in that file, and new ones before they expire.
     Without `keyTab` the tickets in the cache `ticketCache`, or in the default cache, are used.
@@ -66,10 +66,10 @@ class KerberosLogin:
 
 
 def host_name(host: str) -> str:
-    """Returns the name of a host for the broker's principal: for an IP address the name that the resolver has for it.
+    """Returns the host name for the broker's Kerberos principal. May block for the name resolver.
 
-    As in Java's client, the name counts only if the resolver has the same address for it; otherwise the address stays.
-    May block for the resolver.
+    `host` is a host name, which is returned unchanged, or an IP address, for which the resolver's name is returned. As
+    in Java's client, the address is returned unchanged if the name does not resolve to this address again.
     """
     try:
         address = ip_address(host)

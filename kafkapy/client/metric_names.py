@@ -21,7 +21,9 @@ Tags = tuple[tuple[str, str], ...]
 
 
 class Memory(NamedTuple):
-    """A producer's buffer: its size (`buffer.memory`), the bytes that records occupy, and the threads that wait."""
+    """A producer's buffer: its size in bytes (`buffer.memory`), the bytes that records occupy, and the number of
+    threads that wait for space.
+    """
 
     limit: int
     used: int
@@ -51,7 +53,11 @@ class Group:
         self.put(f"{name}-total", samples.count)
 
     def times(self, name: str, samples: Samples) -> None:
-        """Adds the average and the total of values in ns, and the part of the recent time that they cover."""
+        """Adds three metrics of durations in ns: their average, their total, and the part of the recent time that they
+        have taken.
+
+        The names are `NAME-time-ns-avg`, `NAME-time-ns-total` and `NAME-ratio`.
+        """
         self.put(f"{name}-time-ns-avg", samples.average)
         self.put(f"{name}-time-ns-total", samples.total)
         self.put(f"{name}-ratio", samples.rate / _NS_PER_S)
@@ -97,7 +103,7 @@ def _common(found: Metrics, network: Network) -> Group:
 
 
 def _add_requests(group: Group, nodes: list[NodeMetrics]) -> None:
-    """Adds the requests to all brokers together, and their responses."""
+    """Adds the rates, totals and sizes of the requests to all brokers together, and of their responses."""
     sent, received = [each.sent for each in nodes], [each.received for each in nodes]
     for name, counted in (("request", sent), ("response", received)):
         group.put(f"{name}-rate", sum(each.count_rate for each in counted))

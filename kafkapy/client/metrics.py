@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class MetricName(NamedTuple):
-    """The name, the group and the tags of a metric; the tags are pairs in the order of Java's."""
+    """The name, the group and the tags of a metric; the tags are pairs of name and value, in the order of Java's
+    clients.
+    """
 
     name: str
     group: str
@@ -165,7 +167,10 @@ class TopicMetrics:
 
 
 class PartitionMetrics:
-    """The recent distances, in offsets, of a consumer's position from the ends of one partition."""
+    """The recent values of a consumer's lag and lead in one partition, in offsets.
+
+    The lag is the distance from the position to the end of the log, the lead that from the start of the log.
+    """
 
     __slots__ = ("lag", "lead")
 

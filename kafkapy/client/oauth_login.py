@@ -122,7 +122,7 @@ def parse_token(text: str, now_s: float) -> Token:
 
 
 class OauthLogin:
-    """Owns the current token of a client and the thread that renews the token before it expires. Any thread."""
+    """Owns the current token of a client and the thread that renews the token before it expires. Thread-safe."""
 
     def __init__(self, retrieve: Retriever, renewal: Renewal, extensions: Mapping[str, str]) -> None:
         """Retrieves the first token and starts the thread that renews it; blocks.

@@ -100,8 +100,8 @@ class OffsetCommits:
     def commit_async(self, offsets: Offsets, on_done: Callable[[Exception | None], object]) -> None:
         """Sends a commit without blocking, and does not retry it; a later `call_back` calls `on_done(error)`.
 
-        `error` is None after a success. Without offsets no request is sent, which counts as a success. While the
-        group's coordinator is not known, none is sent either, and `error` is COORDINATOR_NOT_AVAILABLE.
+        `error` is None after a success. If `offsets` is empty, no request is sent, which counts as a success. If the
+        group's coordinator is not known, no request is sent, and `error` is COORDINATOR_NOT_AVAILABLE.
         """
         self.require_group()
 

@@ -320,7 +320,8 @@ class Producer(RecordAccumulator, Closing):
         return future
 
     def _takes_encoded_records(self) -> bool:
-        """Returns whether records go into batches as they are, without serializers, partitioner and interceptors.
+        """Returns True if the producer has no serializers, partitioner and interceptors, so that encoded records can be
+        added to batches directly.
 
         Raises ClientClosed after `close`, and for a transactional producer the error with which the transaction has
         failed, or TransactionError if none is open.

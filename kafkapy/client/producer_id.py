@@ -16,12 +16,12 @@ log = logging.getLogger("kafkapy.client")
 
 
 class ProducerIdSource:
-    """The identity of a producer without transactions. The sender calls it with the network's lock held.
+    """The producer id and epoch of a producer without transactions. The sender calls it with the network's lock held.
 
-    After a batch with a sequence was given up, its partition's leader may lack the sequence. Then the epoch is raised
-    and the sequences of the partition start at 0 again, as the leader expects of a new epoch (KIP-360). The unfinished
-    batches of other partitions keep their epoch. `highest_produce_version` limits the version of Produce requests; None
-    is no limit.
+    If a batch with a sequence number was given up, the leader of its partition may lack this number. The epoch is then
+    raised, and the sequence numbers of the partition start at 0 again, as the leader expects of a new epoch (KIP-360).
+    The unfinished batches of other partitions keep their epoch. `highest_produce_version` limits the version of Produce
+    requests; None is no limit.
     """
 
     highest_produce_version: int | None = None
@@ -44,7 +44,7 @@ class ProducerIdSource:
         return False
 
     def failure_of_batches(self) -> ApiError | None:
-        """Returns the error with which all waiting batches fail, only once; None if there is no such error.
+        """Returns the error with which all waiting batches fail, and forgets it; None if there is no such error.
 
         It is the error of an InitProducerId request that is not retriable.
         """
@@ -86,7 +86,10 @@ class ProducerIdSource:
         self._doubtful[batch.queue] = None
 
     def on_broken_sequence(self, queue: PartitionQueue) -> None:
-        """Records that the leader has refused the sequence of a partition's first unfinished batch."""
+        """Records that the leader has refused the sequence of a partition's first unfinished batch.
+
+        A later `run` starts the partition's sequences again at 0, with a new epoch.
+        """
         sequences_of(queue).is_broken = True
         self._doubtful[queue] = None
 
@@ -94,9 +97,10 @@ class ProducerIdSource:
         """Is called with every error that is not retried; does nothing without a transaction."""
 
     def _restart_broken(self, busy: AbstractSet[PartitionQueue]) -> None:
-        """Restarts the broken sequences of partitions, except those in `busy`, which have batches in flight.
+        """Starts the sequences of the partitions again whose sequences the leader refuses or may lack.
 
-        Raises the epoch before that, unless another partition has raised it since theirs was last used.
+        Leaves out the partitions in `busy`, which have batches in flight. Raises the epoch first, if one of the
+        partitions has used the current epoch already.
         """
         broken: list[PartitionQueue] = []
         for queue in list(self._doubtful):

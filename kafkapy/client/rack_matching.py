@@ -1,6 +1,7 @@
 """The racks of a group's members and of partitions' replicas, as rack-aware assignors use them (KIP-881). Pure.
 
-Racks decide only if a member is in a rack that has replicas, and not every partition has replicas in all these racks.
+Racks have an effect only under two conditions: a member is in a rack that has replicas, and at least one partition has
+no replica in one of the racks that have replicas.
 """
 
 from __future__ import annotations
@@ -61,5 +62,9 @@ class RackMatching:
         return self._member_racks.get(member_id) in racks_of(self._racks, *partition)
 
     def fewest_readers_first(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Returns the partitions in ascending order of the number of members in the racks of their replicas."""
+        """Returns the partitions in the order in which to assign them within racks: those with the fewest suitable
+        members first.
+
+        The suitable members of a partition are those in the racks of its replicas.
+        """
         return sorted(partitions, key=lambda each: sum(self._readers[rack] for rack in racks_of(self._racks, *each)))

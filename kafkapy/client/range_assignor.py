@@ -113,10 +113,11 @@ def _assign_within_racks(states: Sequence[_TopicState]) -> None:
 
 
 def _assign_co_partitioned(readers: Sequence[str], count: int, states: Sequence[_TopicState]) -> None:
-    """Assigns, number by number, the partitions with this number in all topics to one member.
+    """Assigns the partitions of several topics so that one member gets the partitions with the same number.
 
-    It is the first member whose rack has a replica of all of them and that may still get partitions. The topics in
-    `states` have the same `readers`; each has `count` partitions, or `count` is 0 and nothing is assigned.
+    The member of a number is the first one that may still get partitions of each topic and, if it has a rack, has
+    replicas of all these partitions in its rack. The topics in `states` have the same `readers`; each has `count`
+    partitions, or `count` is 0 and nothing is assigned.
     """
     remaining = list(readers)
     for number in range(count):

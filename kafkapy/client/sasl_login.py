@@ -21,7 +21,7 @@ _FILE_CONTEXT = "KafkaClient"
 
 
 class SaslLogin(Protocol):
-    """The credentials of one client. Any thread."""
+    """The credentials of one client. Thread-safe."""
 
     def mechanism(self, host: str) -> ClientMechanism:
         """Returns the client's part of the SASL mechanism for one authentication with the broker at `host`.

@@ -324,9 +324,10 @@ class Sender:
         return error.retriable
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Splits a batch that the broker considers too large, and puts the parts back in the same order.
+        """Splits a batch that the broker considers too large, and puts the parts back into the queue in the same order.
 
-        A split is not a retry: the parts have all attempts before them (RecordAccumulator.splitAndReenqueue in Java).
+        A split does not count as a retry: each part may be sent as often as a new batch
+        (RecordAccumulator.splitAndReenqueue in Java).
         """
         log.info("Splitting a batch of %s-%d that is too large", batch.queue.topic, batch.queue.partition)
         self.in_flight.discard(batch)
@@ -353,7 +354,7 @@ class Sender:
         self._on_finished(batch)
 
     def fail_all(self, error: Exception) -> None:
-        """Fails all batches that wait to be sent; the responses to batches in flight determine the results of these."""
+        """Fails all batches that wait to be sent. Batches in flight get their results from the responses."""
         for queue in list(self._accumulator.active):
             while (batch := queue.take()) is not None:
                 if batch.has_sequence:
@@ -373,7 +374,8 @@ class Sender:
 def _is_refusal(batch: ProducerBatch, error: Error) -> bool:
     """Returns whether the broker has certainly not written a batch that it answered with an error.
 
-    Only the error of the first attempt says so: the broker may have written the batch at an earlier attempt.
+    This is certain only at the first attempt: the broker may have written the batch at an earlier attempt, whose
+    response was lost.
     """
     return batch.attempts == 1 and not error.retriable and error is not Error.UNKNOWN_SERVER_ERROR
 

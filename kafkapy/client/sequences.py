@@ -21,7 +21,7 @@ class ProducerIdentity(NamedTuple):
         return self.producer_id >= 0
 
     def next_epoch(self) -> ProducerIdentity:
-        """Returns the same producer with the next epoch, or NO_IDENTITY if the epochs are used up."""
+        """Returns the identity with the same producer id and the next epoch; NO_IDENTITY if no epoch is left."""
         return ProducerIdentity(self.producer_id, self.epoch + 1) if self.epoch < LARGEST_EPOCH - 1 else NO_IDENTITY
 
 
@@ -81,8 +81,9 @@ class PartitionSequences:
     def may_send(self, batch: ProducerBatch, identity: ProducerIdentity, limit: int) -> bool:
         """Returns whether the first batch of the queue may be sent by a producer with this identity.
 
-        A batch that was sent before must be the first unfinished batch. A new batch may be sent while fewer than
-        `limit` batches are unfinished, all of the same epoch, and the outcome of the batches before these is known.
+        A batch that was sent before may be sent if it is the first unfinished batch. A batch that was never sent may be
+        sent if fewer than `limit` batches are unfinished, these have the same identity, and the outcome of all earlier
+        batches is known. Until the leader has acknowledged a batch, the limit is 1.
         """
         if self.is_broken:
             return False
@@ -103,8 +104,9 @@ class PartitionSequences:
     def give_up(self, batch: ProducerBatch, *, is_refused: bool) -> None:
         """Records that an unfinished batch has failed; `is_refused` says that the leader has certainly not written it.
 
-        The leader then refuses all later batches too, if the batch is the first one. Otherwise the fate of the later
-        batches shows whether the leader has written it.
+        If the batch is the first unfinished one and was refused, the leader refuses all later batches too, and the
+        sequences are broken. Otherwise it is not known whether the leader has written the batch; `resolve` decides this
+        later.
         """
         if is_refused and self.is_first(batch):
             self.is_broken = True
@@ -112,10 +114,11 @@ class PartitionSequences:
             self.is_unresolved = True
 
     def resolve(self) -> None:
-        """Decides what follows from a batch that was given up, if no later batch is unfinished.
+        """Decides whether the sequences must start again after a batch was given up. Does nothing while a batch is
+        unfinished.
 
-        The leader has written the batch if it has acknowledged a later one; otherwise that remains unknown, and the
-        sequences have to start again.
+        If the leader has acknowledged the last batch that was sent, it has written the batches before it too, and the
+        sequences go on. Otherwise the leader may lack a sequence, and they must start again at 0.
         """
         if self.is_unresolved and not self.unfinished:
             self.is_unresolved = False

@@ -30,7 +30,7 @@ def serialize_text(topic: str, value: str | None) -> bytes | None:
 
 
 def deserialize_text(topic: str, data: bytes | None) -> str | None:
-    """Decodes UTF-8; returns None for None. Raises UnicodeDecodeError for other data."""
+    """Decodes UTF-8; returns None for None. Raises UnicodeDecodeError if the data are not UTF-8."""
     return None if data is None else data.decode()
 
 
@@ -43,7 +43,7 @@ def serialize_json(topic: str, value: Any) -> bytes | None:
 
 
 def deserialize_json(topic: str, data: bytes | None) -> Any:
-    """Decodes JSON; returns None for None. Raises json.JSONDecodeError for other data."""
+    """Decodes JSON; returns None for None. Raises json.JSONDecodeError if the data are not JSON."""
     return None if data is None else json.loads(data)
 
 

@@ -151,8 +151,9 @@ class ShareConsumer(Closing):
         """Returns the next records; blocks up to `timeout` seconds while there are none.
 
         The broker acquires whole batches, so that a poll may return more than `max.poll.records` records, unless
-        `share.acquire.mode=record_limit`. After a renewal it returns the renewed records, and no others. A member must
-        poll at least every `max.poll.interval.ms`.
+        `share.acquire.mode=record_limit`. If records of the last poll were acknowledged with the type RENEW, which
+        extends their acquisition locks, the poll returns these records again, and no others. A member must poll at
+        least every `max.poll.interval.ms`.
 
         Raises AcknowledgementError in explicit mode if a record of the last poll is not acknowledged; UnreadableRecords
         for records that are damaged or cannot be deserialized; ApiError for an error that is not retried; NotSubscribed
@@ -261,7 +262,8 @@ class ShareConsumer(Closing):
     ) -> None:
         """Acknowledges a record that `poll` could not return and for which it has raised UnreadableRecords.
 
-        Raises AcknowledgementError in implicit mode, and for another record.
+        Raises AcknowledgementError in implicit mode, and for an offset for which the last poll has not raised
+        UnreadableRecords.
         """
         self._check_explicit()
         topic, number = partition
@@ -338,7 +340,7 @@ class ShareConsumer(Closing):
     def close(self, timeout: float = 30.0) -> None:
         """Sends the acknowledgements that were made, releases all other records, leaves the group, and disconnects.
 
-        Blocks up to `timeout` seconds, and `request.timeout.ms` at most. May be called again.
+        Blocks up to `timeout` seconds or `request.timeout.ms`, whichever is shorter. May be called again.
         """
         if self._is_closed:
             return

@@ -25,9 +25,10 @@ ToSend = dict[ShareSource, Acknowledgements]
 
 
 class FetchedShare:
-    """The data of one partition in a ShareFetch response, from which records are delivered.
+    """The data of one partition in a ShareFetch response: the fetched batches, and the offsets of them that were
+    acquired for this member.
 
-    They are the fetched batches, and the offsets that were acquired for this member.
+    The records of the acquired offsets are delivered to the application.
     """
 
     __slots__ = ("acquired", "failure", "fetched", "lock_timeout_ms", "source", "undelivered")
@@ -69,10 +70,9 @@ class DeliveredRecords:
         self._lookup = None
 
     def add_gaps(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Adds ranges of acquired offsets without a record; a range is (first offset, last offset), the last one
-        included.
+        """Adds ranges of acquired offsets that have no record; a range is (first offset, last offset), both included.
 
-        They are acknowledged with the type 0, which is the protocol's for a gap.
+        These offsets are acknowledged with the type 0, with which the protocol marks a gap.
         """
         self._parts += [(first, last, NO_RECORD) for first, last in ranges]
 
@@ -225,7 +225,7 @@ class ShareDeliveries:
     # Delivering
 
     def collect(self, limit: int) -> list[ConsumerRecord]:
-        """Returns the records of the next batches: whole batches, until there are `limit` records.
+        """Returns the records of the next batches. Adds whole batches until the result has at least `limit` records.
 
         Returns nothing while renewals wait for their response. Raises UnreadableRecords if the next records cannot be
         read; the next call continues after these records.

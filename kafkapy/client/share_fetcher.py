@@ -116,12 +116,12 @@ class ShareFetcher:
     # Called by the application's thread, with the lock held
 
     def fetch(self, acknowledgements: ToSend, deadline_ms: int) -> None:
-        """Begins to fetch records, which goes on until some arrive, and returns. The next ShareFetch to each broker
-        contains the acknowledgements.
+        """Starts to fetch records, and returns at once; fetches are sent until records arrive. The next ShareFetch to
+        each broker contains the acknowledgements.
 
-        If `acknowledgements` renew locks, they are sent alone and nothing is fetched, because the application
-        first gets the renewed records again. In this case the acknowledgements are repeated after retriable errors
-        until `deadline_ms` (monotonic), which has no meaning otherwise.
+        If `acknowledgements` renew locks, they are sent alone and nothing is fetched, because the application first
+        gets the renewed records again. These acknowledgements are repeated after retriable errors until `deadline_ms`
+        (monotonic). Without renewals `deadline_ms` is not used.
         """
         if any(each.renewals for each in acknowledgements.values()):
             self.commit(acknowledgements, deadline_ms)
@@ -139,8 +139,9 @@ class ShareFetcher:
         """Sends acknowledgements without fetching; they are repeated after retriable errors until `deadline_ms`
         (monotonic).
 
-        `on_result(source, acknowledgements, error)` is called for each partition, before `commit` returns if the broker
-        no longer leads it: `source` is its ShareSource (broker and partition), and `error` is None after a success.
+        `on_result(source, acknowledgements, error)` is called for each partition: `source` is its ShareSource (broker
+        and partition), and `error` is None after a success. It is called before `commit` returns for a partition whose
+        leader is no longer the broker that has delivered the records.
         """
         by_node: dict[int, ToSend] = {}
         for source, each in acknowledgements.items():
@@ -152,8 +153,8 @@ class ShareFetcher:
             self._node(node_id).commits.append(Commit(waiting, deadline_ms, on_result, is_final=False))
 
     def close(self, acknowledgements: ToSend, deadline_ms: int) -> None:
-        """Sends the last acknowledgements with the requests that end the sessions; the latter fail after `deadline_ms`
-        (monotonic).
+        """Sends the last acknowledgements with the requests that end the sessions. These requests fail after
+        `deadline_ms` (monotonic).
         """
         self.wants_records = False
         for source, each in acknowledgements.items():

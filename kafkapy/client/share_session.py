@@ -35,8 +35,8 @@ class ShareSession:
         return self.epoch != NEW_EPOCH
 
     def plan(self, wanted: Collection[SharePartition]) -> tuple[list[SharePartition], list[SharePartition]]:
-        """Sets the partitions of the session to `wanted`; returns two lists: those to add to it and those to remove
-        from it.
+        """Sets the partitions of the session to `wanted`. Returns the list of partitions that the next request must add
+        to the session, and the list of those that it must remove.
         """
         if not self.is_open:
             self.partitions.clear()

@@ -14,10 +14,10 @@ R = TypeVar("R")
 
 
 class SingleThread:
-    """A context that one thread at a time may be in; that thread may enter it again.
+    """A context that only one thread can be in at a time. The thread in it may enter it again.
 
-    Entering raises ConcurrentUse, with the text of Java's consumers, while another thread is in the context. `name` is
-    the class of the object in Java.
+    When another thread enters it, ConcurrentUse is raised, with the text of Java's consumers. `name` is the name of the
+    object's class in Java, for this text.
     """
 
     __slots__ = ("_lock", "_name", "_owner")
@@ -41,8 +41,8 @@ class SingleThread:
 
 
 def by_one_thread(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Returns the method with a check: a call raises ConcurrentUse while another thread is in such a method of the same
-    object.
+    """Returns the method with a check: a call raises ConcurrentUse while another thread is in a method of the same
+    object that has this check too.
 
     The object's attribute `_single_thread` must be a SingleThread.
     """

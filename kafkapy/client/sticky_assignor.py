@@ -6,7 +6,7 @@ partitions as it may have, and the others are assigned in turn (`_EqualShares`).
 member with the fewest partitions among those that read the topic, and partitions are then moved as long as that makes
 the assignment more even (`_Balance`).
 
-Members get partitions with replicas in their racks if the assignment is as even with them (KIP-881). A partition
+Members get partitions with replicas in their racks, unless this makes the assignment less even (KIP-881). A partition
 without a replica in the rack of its owner may therefore move.
 
 Where Java iterates over members in the order of a hash table, this module uses alphabetical order.
@@ -63,8 +63,8 @@ def _assign(
 ) -> tuple[Assignment, dict[TopicPartition, str] | None]:
     """Assigns all partitions of the subscribed topics; returns the assignment and the moves.
 
-    The moves are the new owner of each partition that another member must give up. They are None, because they were not
-    computed, if the members subscribe to different topics.
+    The moves map each partition that another member must give up to its new owner. If the members subscribe to
+    different topics, the moves are not computed, and None is returned instead.
     """
     subscribed = {topic for member in members.values() for topic in member.topics}
     known = {topic: counts[topic] for topic in sorted(subscribed) if counts.get(topic, 0) > 0}
@@ -382,7 +382,7 @@ class _Balance:
                 return has_moved
 
     def _previous_owners(self) -> dict[TopicPartition, str]:
-        """Returns the previous owner of each partition that has one and whose topic it still reads.
+        """Returns the previous owner of each partition, if it has one that still subscribes to the partition's topic.
 
         The current generation is the highest one of all members. The previous owner is the member that claims the
         partition for the highest generation below the current one.
@@ -428,11 +428,10 @@ class _Balance:
 
 
 class _Movements:
-    """The moves of partitions made so far, by which members do not exchange two partitions of one topic with each
-    other.
+    """The moves of partitions so far, which prevent that two members exchange partitions of the same topic.
 
-    If a partition moved from A to B and another of its topic is to move from B to A, the first one is moved back
-    instead.
+    If a partition has moved from A to B and another partition of the topic is to move from B to A, the first one is
+    moved back instead.
     """
 
     def __init__(self) -> None:
@@ -444,10 +443,11 @@ class _Movements:
             self.moves[topic_partition] = first, receiver
 
     def partition_to_move(self, topic_partition: TopicPartition, giver: str, receiver: str) -> TopicPartition:
-        """Returns the partition to move from `giver` to `receiver`.
+        """Returns the partition to move from `giver` to `receiver` when `topic_partition` is to move between them.
 
-        This is a partition of the same topic that has moved from `receiver` to `giver` before, so that it moves back;
-        if there is none, `topic_partition`. If `topic_partition` has moved already, its first owner counts as `giver`.
+        If another partition of the topic has moved from `receiver` to `giver` before, returns this partition, which so
+        moves back. Otherwise returns `topic_partition`. If `topic_partition` itself has moved before, its first owner
+        counts as `giver`.
         """
         giver = self.moves.get(topic_partition, (giver, giver))[0]
         back = [

@@ -116,7 +116,10 @@ class PartitionState:
 
     @property
     def lead(self) -> int | None:
-        """The number of offsets from the log start to the position; None if the position or the end is not known."""
+        """The number of offsets from the log start to the position.
+
+        None if the position is not known, or no fetch response has arrived yet.
+        """
         if self.position is None or self.high_watermark < 0:
             return None
         return max(self.position - max(self.log_start_offset, 0), 0)

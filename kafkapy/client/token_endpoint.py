@@ -100,7 +100,11 @@ _HEADERS = {
 
 
 def checked_url(key: str, url: str) -> str:
-    """Returns a URL with the scheme http, https or file. Raises ConfigError, which names the key."""
+    """Returns a URL unchanged if its scheme is http, https or file.
+
+    Raises ConfigError for any other URL, and for an http or https URL without a host; the message names the
+    configuration key `key`.
+    """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https", "file") or (parts.scheme != "file" and not parts.hostname):
         raise ConfigError(f"Invalid value {url} for configuration {key}: not a URL of http, https or file")
