@@ -76,7 +76,7 @@ class OffsetOperations(AdminLookups):
 
         The result has at most `limit` offsets, the greatest first. `partitions` maps each partition to LATEST for all
         these offsets, to EARLIEST for the first offset of the log only, or to a timestamp in ms since 1970 for the
-        segments that were last written before it. Apache Kafka 4 no longer has this request: the error is then
+        segments that were last written at or before it. Apache Kafka 4 no longer has this request: the error is then
         UNSUPPORTED_VERSION.
         """
         wanted = as_partition_keys(partitions)
