@@ -1,8 +1,9 @@
 """The temporary file with the contents of pending records. The space of removed contents is used again.
 
-Space is allocated in a fixed series of sizes, eight for each power of two, so that a content takes at most an eighth
-more than its bytes. Freed space is used again only for a content of the same size of the series. The file never becomes
-smaller until it is empty, because to rewrite it would take seconds with a million records.
+Space is allocated in a fixed series of sizes, with eight sizes for each power of two; the smallest is 32 bytes.
+A content of more than 32 bytes therefore takes at most an eighth more than its bytes. Freed space is used again only
+for a content of the same size of the series. The file never becomes smaller until it is empty, because to rewrite it
+would take seconds with a million records.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ class PendingContents(Closing):
 
 
 def _allocated(size: int) -> int:
-    """Returns the number of bytes to allocate for a content of `size` bytes: at least `size`, at most an eighth more.
+    """Returns the number of bytes to allocate for a content of `size` bytes: the next size of a fixed series.
 
-    The result is a number of the series of sizes, which has eight sizes from one power of two to the next. It is never
-    less than _LEAST_SIZE.
+    The series begins with _LEAST_SIZE and has eight sizes from one power of two to the next, so that the result is at
+    most an eighth more than a `size` above _LEAST_SIZE.
     """
     if size <= _LEAST_SIZE:
         return _LEAST_SIZE
