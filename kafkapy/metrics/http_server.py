@@ -57,9 +57,9 @@ class Response:
 class Pending:
     """A response that another thread produces and passes to `resolve`.
 
-    If `resolve` is not called within `patience_s` seconds, the server sends `otherwise` instead. The server sets `wake`
-    and then reads `response`; `resolve` sets `response` and then reads `wake`. In every order at least one of the two
-    threads sees both values.
+    If `resolve` is not called within `patience_s` seconds, the server sends `otherwise` instead. The response cannot be
+    missed: the server sets `wake` and then reads `response`, while `resolve` sets `response` and then reads `wake`. In
+    every order at least one of the two threads sees the value of the other one.
     """
 
     __slots__ = ("otherwise", "patience_s", "response", "wake")
@@ -190,8 +190,9 @@ class HttpServer:
     ) -> None:
         """Starts the thread, which responds to a GET or HEAD of each path in `routes` with the result of its function.
 
-        `trees` has the functions for all paths that begin with a prefix. If the server has credentials, a client must
-        send them for these, and for the paths in `protected`.
+        `trees` maps a prefix of paths to the function for all paths that begin with it; the function receives the rest
+        of the path and the query. If the server has credentials, a client must send them for the paths in `trees` and
+        in `protected`.
         """
         self._routes = routes
         self._trees = trees or {}
@@ -366,7 +367,8 @@ class HttpServer:
             self._begin(client, made)
 
     def _in_tree(self, path: str, query: str) -> Route | None:
-        """Returns the function that makes the page at a path below a prefix, or None if no prefix fits."""
+        """Returns the function that makes the page at a path below a prefix in `trees`; None if there is no such
+        prefix."""
         for prefix, tree in self._trees.items():
             if path.startswith(prefix):
                 return lambda: tree(path.removeprefix(prefix), query)

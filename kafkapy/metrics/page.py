@@ -1,8 +1,8 @@
 """Renders a page, one family after the other, in slices between which the interpreter lock is released.
 
-The rendering thread holds the lock for less than a fifth of a millisecond, because other threads that run Python, and
-with them requests on the reactor's Python path, wait while it is held. Families with a line for each topic or partition
-are written by compiled code.
+The rendering thread holds the lock for less than a fifth of a millisecond at a time. All other threads that run Python
+code wait for the lock, and so does the thread that serves requests whenever it runs Python code. Families with a line
+for each topic or partition are written by compiled code.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class Page:
     ) -> None:
         """Writes one histogram of the family that was begun last. `values` are the values of the metric's labels.
 
-        `counts[n]` of the observed values are at most `ends[n]`. `counts` has one more element than `ends`, the number
-        of all observed values; `total` is their sum.
+        `counts` is cumulative: `counts[n]` is the number of observed values that are at most `ends[n]`. Its last
+        element, for which `ends` has no bound, is the number of all observed values; `total` is their sum.
         """
         for end, count in zip((*map(repr, ends), "+Inf"), counts, strict=True):
             self.part(metric, values, count, "le", end)

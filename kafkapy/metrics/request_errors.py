@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class RequestErrors:
-    """The numbers of errors in responses since the start, by API key and error code. Only the reactor's thread may call
-    `count`.
+    """The numbers of errors in responses since the start, by API key and error code.
 
-    The number of APIs and of errors is fixed, which bounds the size of this table.
+    Only the thread that serves requests may call `count`. The number of APIs and of errors is fixed, which bounds the
+    size of this table.
     """
 
     __slots__ = ("_counts",)

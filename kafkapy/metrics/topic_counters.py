@@ -16,7 +16,7 @@ OTHER = "(other)"
 class TopicCounterTable:
     """The counters of the topics of which this broker has partitions.
 
-    The owner thread of the partitions changes the table; any thread may call `listed`.
+    The thread that owns the partitions changes the table; any thread may call `listed`.
     """
 
     def __init__(self, limit: int) -> None:
