@@ -85,12 +85,14 @@ class ControllerChannel:
         return {} if channel is None else channel.versions
 
     def send(self, body: Body, key: ApiKey, on_done: OnDone, *, highest: int | None = None) -> None:
-        """Sends a request after all earlier requests of the channel, in API version `highest` at most.
+        """Sends a request after all earlier requests of the channel, in API version `highest` at most; None means no
+        limit.
 
         `on_done(response, version, error)` is called exactly once, on the node thread, or before `send` returns if
-        `queue_limit` requests are open already or the node thread has stopped. The error is an ApiError:
-        REQUEST_TIMED_OUT, UNSUPPORTED_VERSION, or NETWORK_EXCEPTION if the channel was closed. The response never has
-        the error NOT_CONTROLLER.
+        `queue_limit` requests are open already or the node thread has stopped. `version` is the API version of the
+        response. `error` is None if the request was answered; otherwise it is an ApiError: REQUEST_TIMED_OUT,
+        UNSUPPORTED_VERSION, or NETWORK_EXCEPTION if the channel was closed. After a response with the error
+        NOT_CONTROLLER the request is sent again; if the channel is being closed, `error` is NOT_CONTROLLER instead.
         """
         finish = self._open_requests.begin(on_done)
         if finish is None:
@@ -196,7 +198,8 @@ class ControllerChannel:
         self._pump()
 
     def step(self, monotonic_ms: int) -> None:
-        """Does nothing when the node thread calls it: requests are sent by callbacks and by a timer of this channel."""
+        """Does nothing. The node thread calls this method of every channel, but this channel sends requests by
+        callbacks and a timer."""
 
     def shut(self) -> None:
         """Closes the channel on the node thread: fails all requests, also later ones, with NETWORK_EXCEPTION."""

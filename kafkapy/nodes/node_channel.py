@@ -142,9 +142,10 @@ class NodeChannel:
         """Sends a request, in API version `highest` at most, and calls `on_done(response, version, error)` exactly
         once.
 
-        `deadline_ms` is a monotonic time. The error is an ApiError: NETWORK_EXCEPTION, REQUEST_TIMED_OUT, or
-        UNSUPPORTED_VERSION if the destination does not serve the API. `on_done` runs on the node thread, or before
-        `send` returns if too many requests are open (NETWORK_EXCEPTION) or the node thread has stopped.
+        `deadline_ms` is a monotonic time. `version` is the API version of the response. `error` is None if there is a
+        response; otherwise it is an ApiError: NETWORK_EXCEPTION, REQUEST_TIMED_OUT, or UNSUPPORTED_VERSION if the
+        destination does not serve the API. `on_done` runs on the node thread, or before `send` returns if too many
+        requests are open (NETWORK_EXCEPTION) or the node thread has stopped.
         """
         build = _constant(body) if isinstance(body, Message) else body
         finish = self._open_requests.begin(on_done)

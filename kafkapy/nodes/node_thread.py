@@ -1,7 +1,8 @@
 """The thread with the connections to other nodes: one selector loop, which starts when it is first used.
 
-Raft, the channels to the active controller and the transaction coordinator share this thread. Its work is small: it
-moves bytes between sockets and messages. The callbacks that it runs are expected to post to the thread of their owner.
+Raft, the channels to the active controller and the transaction coordinator share this thread. It only moves bytes
+between sockets and messages. A callback that it runs should therefore do no work itself, but post the work to the
+thread that owns the data.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class NodeThread:
     """Owns the thread, its selector and its timers.
 
     `post`, `schedule` and `stop` may be called from any thread; the other methods are called by channels on the node
-    thread. In tests, the environment may start no thread; the test calls `turn` itself, once for each pass of the loop.
+    thread. `environment` provides the clock and the selector. If its `has_thread` is False, as in some tests, no thread
+    is started; the test then calls `turn` itself, once for each pass of the loop.
     """
 
     def __init__(

@@ -66,10 +66,10 @@ def probe(
 def probe_until_refused(
     thread: NodeThread, destinations: Sequence[Destination], client_id: str, on_refused: Callable[[], object]
 ) -> None:
-    """Calls `probe` until one call reports that all of its attempts were refused; at most four times, within about a
-    second.
+    """Calls `probe` repeatedly, until one call reports that all of its attempts to connect were refused.
 
-    Calls `on_refused` once, on the node thread, after such a call. Does not call it if there is none.
+    Then calls `on_refused` once, on the node thread. Gives up after four calls, within about a second, without calling
+    `on_refused`.
     """
     pauses_ms = iter(PAUSES_MS)
 
