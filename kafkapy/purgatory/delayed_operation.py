@@ -14,20 +14,21 @@ from typing import Protocol
 
 
 class TimerEntry(Protocol):
-    """The interface of an entry of the reactor's timer, which completes an operation at its deadline."""
+    """The interface of an entry of the timer that completes an operation at its deadline."""
 
     def cancel(self) -> object: ...
 
 
 class Watcher(Protocol):
-    """The interface of a purgatory for its operations."""
+    """The methods of a purgatory that its operations call."""
 
     def forget(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None: ...
 
 
 class DelayedOperation(ABC):
     """The base class of all delayed operations: an operation completes when its condition is true, or at its deadline.
-    Used by the owner thread only.
+
+    All methods are called by the thread that owns the purgatory of the operation.
 
     Invariant: `on_complete` runs at most once, and exactly once if the operation is in a purgatory and its timer runs.
     """
@@ -58,8 +59,8 @@ class DelayedOperation(ABC):
 
     @abstractmethod
     def on_complete(self) -> None:
-        """Makes the response, even if the condition is not true, and sends it to the client. Subclasses implement
-        it."""
+        """Makes the response, even if the condition is not true, and sends it to the client. Implemented by
+        subclasses."""
 
     def force_complete(self) -> bool:
         """Completes the operation even if its condition is not true. Returns True, or False if it was complete

@@ -15,7 +15,8 @@ Schedule = Callable[[int, Callable[[], None]], TimerEntry]
 
 
 class Purgatory:
-    """The delayed operations of one kind, by the keys whose events may complete them. Used by the owner thread only.
+    """The delayed operations of one kind, by the keys whose events may complete them. Used by the thread that owns the
+    purgatory.
 
     Invariants: no completed operation is in a list; a key without waiting operations has no list.
     """
@@ -47,12 +48,12 @@ class Purgatory:
         return False
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
-        """Stores the operation until it completes after an event on one of `keys`, or at its deadline. Does not test
-        its condition now.
+        """Stores the operation until it completes after an event on one of `keys`, or at its deadline.
 
-        The caller must just have found the condition false. If the test of the condition can itself cause an event on
-        one of `keys`, the caller must use `try_complete_else_watch` instead: the operation, which was not stored yet,
-        has missed that event, so that its condition has to be tested again after it is stored.
+        Unlike `try_complete_else_watch`, does not test the condition. The caller must have just found it false. If that
+        test may itself cause an event on one of `keys`, the caller must use `try_complete_else_watch` instead: the
+        operation has missed this event because it was not stored yet, and only a second test after it is stored notices
+        the change.
         """
         self._enter(operation, keys)
         self._time(operation)
