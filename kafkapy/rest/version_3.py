@@ -403,7 +403,8 @@ def _shown_config(request: Request, cluster: str, topic: str, entry: ConfigEntry
 
 
 def _source(number: int) -> str:
-    """Returns the API's name for the source of a configuration value; `number` is that of ConfigSource."""
+    """Returns the API's name for the source of a configuration value; `number` is the source's number in
+    ConfigSource."""
     names = {ConfigSource.DEFAULT: "DEFAULT_CONFIG"}
     try:
         source = ConfigSource(number)
