@@ -125,9 +125,11 @@ class Supervisor:
             self._await_end(nodes)
 
     def carry_out(self, command: str, node_ids: Iterable[int]) -> list[str]:
-        """Carries out `command`, such as "status", "stop", "kill" or "restart", on the nodes `node_ids`, or on all
-        nodes if it is empty; returns the lines to print. Raises ToolError for an unknown node, for a node that does not
-        run (except for "status" and "restart"), and if a restarted node does not become ready.
+        """Carries out a command on the nodes `node_ids`, or on all nodes if it is empty; returns the lines to print.
+
+        `command` is "status", "stop", "restart", "kill", "pause" or "resume". "stop" without `node_ids` ends the whole
+        sandbox: it makes `serve` return. Raises ToolError for an unknown node, for a node that does not run (except for
+        "status" and "restart"), and if a restarted node does not become ready.
         """
         unknown = [node_id for node_id in node_ids if node_id not in self._nodes]
         if unknown:
