@@ -1,5 +1,5 @@
 """The command-line tools: those of Apache Kafka, with its names, flags and output, and those of kafkapy.
 
 A tool declares its flags once (`Option`); parsing, `--help`, docs/compatibility.md and shell completion derive from it.
-`kafkapy/__main__.py` names the tools and imports one when it is asked for.
+`kafkapy/__main__.py` has the names of all tools, and imports the module of a tool only when the tool is run.
 """

@@ -237,9 +237,9 @@ def new_permits(arguments: Arguments) -> Permits:
 
 
 def permits(arguments: Arguments) -> Permits:
-    """Returns the ACLs that the flags name, by the pattern of their resources.
+    """Returns the ACLs that the flags name, as lists by resource pattern.
 
-    An empty list stands for all ACLs of the pattern: the flags then name no principal.
+    If the flags name no principal, the lists are empty; an empty list stands for all ACLs of its pattern.
     """
     patterns = resource_patterns(arguments)
     if not patterns:
@@ -268,9 +268,10 @@ def _add(
     patterns: Sequence[Pattern],
     operations: Mapping[ResourceType, Sequence[Operation]],
 ) -> None:
-    """Adds the ACLs of --producer or --consumer to `found`, for those of `patterns` whose type `operations` has.
+    """Adds the ACLs of --producer or --consumer to `found`.
 
-    `operations` maps the type of a resource to the operations that a producer, or a consumer, needs on it.
+    `operations` maps each type of resource that a producer, or a consumer, uses to the operations that it needs. The
+    ACLs permit these operations on the resources in `patterns`; patterns of other types are ignored.
     """
     for pattern in patterns:
         if pattern.resource_type in operations:
@@ -302,7 +303,10 @@ def _principals(arguments: Arguments, flag: str) -> list[str]:
 
 
 def resource_patterns(arguments: Arguments) -> list[Pattern]:
-    """Returns the patterns that the flags name; with --idempotent or --cluster also the cluster."""
+    """Returns the resource patterns that the flags name.
+
+    With --idempotent or --cluster they include the cluster, if the pattern type is LITERAL.
+    """
     pattern_type = _pattern_type(arguments)
     found = [
         Pattern(resource_type, name.strip(), pattern_type)

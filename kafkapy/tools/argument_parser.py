@@ -1,6 +1,7 @@
 """The parser of the tools that use argparse4j in Apache Kafka: the performance tools, and those with subcommands.
 
-argparse4j is modelled on Python's argparse, which parses here; the error messages are argparse4j's.
+argparse4j is a Java library modelled on Python's argparse. The parser here uses argparse, and reports errors with the
+texts of argparse4j.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ class ArgumentParser:
         groups: Sequence[str] = (),
         fill_in: Callable[[dict[str, list[Any]]], None] | None = None,
     ) -> None:
-        """Accepts at most one of the options with the same `Option.group`; exactly one if `groups` contains the group.
+        """Creates a parser of the flags `options`.
 
-        `fill_in(found)` is called before required flags are checked, and may add to `found`: {option name: values}.
+        A command line may have at most one of the options with the same `Option.group`, and must have exactly one of
+        them if `groups` contains the name of the group. `fill_in(found)` is called before required flags are checked.
+        It may add flags to `found`, which maps the name of each flag that was given to the list of its values.
         """
         self._options = tuple(options)
         self._groups = tuple(groups)

@@ -23,7 +23,8 @@ Replicas = Mapping[TopicPartition, Sequence[int]]
 
 
 class Outcome(NamedTuple):
-    """The partitions of a plan, divided by what has happened to their moves; `failed` also has the reasons."""
+    """The partitions of a plan, divided by the state of their moves; `failed` maps each partition whose move failed to
+    the reason."""
 
     completed: list[TopicPartition]
     failed: dict[TopicPartition, str]
@@ -79,7 +80,7 @@ def _involved(wanted: Sequence[int], current: Sequence[int]) -> set[int]:
 
 
 class Execution:
-    """One execution of a plan. Not thread-safe."""
+    """The execution of one plan: begins its moves, monitors them, and reports their outcome. Not thread-safe."""
 
     def __init__(
         self, admin: Admin, wanted: Replicas, current: Replicas, most: int, write: Callable[[str], None]
@@ -176,7 +177,10 @@ class Execution:
                 self._write(f"The preferred leader of {partition} was not elected: {error.message or error.error.name}")
 
     def cancel(self) -> None:
-        """Cancels the moves in progress, waits until they have ended, and removes the throttles. Raises ApiError."""
+        """Cancels the moves in progress, waits until they have ended, and removes the throttles.
+
+        Raises ApiError if a reassignment cannot be cancelled, and ToolError if the moves do not end in time.
+        """
         cancelled = sorted(self._running)
         if cancelled:
             results = self._admin.alter_partition_reassignments(dict.fromkeys(cancelled))
@@ -187,11 +191,11 @@ class Execution:
         self._remove_throttles()
 
     def _await_end(self) -> None:
-        """Waits until each cancelled move has ended with its former replicas, or with the wanted ones if it was
-        completed before.
+        """Waits until each cancelled move has ended, and records the outcome of each move.
 
-        A cancellation restores the set of replicas, but not always their order, which names the preferred leader; the
-        former order is then restored by a reassignment. Raises ToolError if the moves do not end in time.
+        A partition then has its former replicas or, if its move was completed before the cancellation, the new ones. A
+        cancellation restores the set of replicas, but not always their order, which determines the preferred leader; a
+        reassignment then restores the former order. Raises ToolError if the moves do not end in time.
         """
         deadline_s = time.monotonic() + _CANCELLATION_S
         while True:

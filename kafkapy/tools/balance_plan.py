@@ -2,8 +2,8 @@
 
 The planner first moves replicas from brokers that may not have them (an emptied broker, brokers that a topic does not
 use), then from loaded to less loaded brokers until the loads are within a tolerance. Finally it changes preferred
-leaders, which moves no data. A replica is moved at most once. A move never lowers the number of racks that have a
-partition's replicas.
+leaders, which moves no data. A replica is moved at most once. If the rules are rack-aware and every broker has a rack,
+no move lowers the number of racks that have a partition's replicas.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ class BrokerState(NamedTuple):
 
 
 class PartitionLoad(NamedTuple):
-    """A partition: its replicas, the preferred leader first, and the load of each replica by the name of a resource,
-    such as the bytes of "disk"."""
+    """A partition, its replicas (the preferred leader first), and the load that each of its replicas causes.
+
+    `loads` has the load by the name of the resource, such as "disk", whose load is a number of bytes.
+    """
 
     partition: TopicPartition
     replicas: tuple[int, ...]
@@ -37,13 +39,17 @@ class PartitionLoad(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The rules of a plan.
+    """The goals and limits of a plan.
 
-    The load of each of `resources` is balanced to within `tolerance`, a fraction of the brokers' mean load; `leaders`
-    says whether preferred leaders are balanced too. Only `topics` may be changed, None for all. `kept` maps a topic to
-    the only brokers that may have its replicas. All replicas are moved away from the brokers `emptied`. For each
-    broker, at most `most_per_broker` replicas are moved from it or to it; for each topic, at most `most_per_topic`.
-    With `rack_aware` no move lowers the number of racks of a partition, provided that every broker has a rack.
+    resources: the resources whose loads are balanced, such as "disk".
+    leaders: whether the numbers of preferred leaders are balanced too.
+    tolerance: the permitted deviation of a broker's load from the mean load, as a fraction of the mean load.
+    topics: the topics whose partitions may be changed; None means all topics.
+    kept: for a topic, the brokers that may have its replicas; topics without an entry may use all brokers.
+    emptied: the brokers from which all replicas are moved away.
+    most_per_broker: the largest number of replicas that are moved from or to one broker.
+    most_per_topic: the largest number of replicas of one topic that are moved.
+    rack_aware: whether no move may lower the number of racks of a partition; ignored unless all brokers have a rack.
     """
 
     resources: tuple[str, ...] = ("disk",)
@@ -204,10 +210,10 @@ class _Planner:
             del movable[source][partition]
 
     def _best_move(self, movable: Mapping[int, Collection[TopicPartition]]) -> tuple[TopicPartition, int, int] | None:
-        """Returns the best move that lowers the imbalance, as partition, source and target.
+        """Returns a move that lowers the imbalance, as (partition, source, target); None if there is no such move.
 
-        It is a move between the most uneven pair of brokers that has such a move; None if no pair has one. `movable`
-        has, for each broker, the partitions of which a replica may be moved from it.
+        The pairs of brokers are tried from the most uneven pair on, and the best move of the first pair that has one is
+        returned. `movable` has, for each broker, the partitions of which a replica may be moved from this broker.
         """
         for source, target in self._uneven_pairs():
             differences = self._differences(source, target)
@@ -237,9 +243,10 @@ class _Planner:
         )
 
     def _uneven_pairs(self) -> list[tuple[int, int]]:
-        """Returns (source, target) pairs of brokers that are not both within the tolerance for some resource.
+        """Returns the pairs (source, target) of brokers between which a move of a replica can lower the imbalance.
 
-        The source has the greater load of this resource. The most uneven pair comes first.
+        For at least one resource, the source has a greater load than the target, and the load of the source is above
+        the permitted range or that of the target is below it. The most uneven pair comes first.
         """
         pairs: dict[tuple[int, int], float] = {}
         for name in self._resources:
@@ -275,11 +282,13 @@ class _Planner:
     def _first_path(
         self, counts: Counter[int], led: Mapping[int, Collection[TopicPartition]]
     ) -> list[tuple[TopicPartition, int]]:
-        """Returns a chain of changes of leaders after which one broker leads one partition less; [] if there is none.
+        """Returns a chain of changes of leaders after which one broker leads one partition less; [] if there is no such
+        chain.
 
-        Each element is (partition, its new leader). The broker is the one with the most preferred leaders that has such
-        a chain. `counts` has the number of partitions that each broker leads as preferred leader, and `led` has those
-        of these partitions that may be changed.
+        Each element is (partition, its new leader). The brokers are tried from the one with the most preferred leaders
+        on, and the chain of the first broker that has one is returned (see `_path`). `counts` has the number of
+        partitions of which each broker is the preferred leader, and `led` has those of these partitions that may be
+        changed.
         """
         for source in sorted(counts, key=lambda each: (-counts[each], each)):
             if path := self._path(source, counts, led):
@@ -289,13 +298,15 @@ class _Planner:
     def _path(
         self, source: int, counts: Counter[int], led: Mapping[int, Collection[TopicPartition]]
     ) -> list[tuple[TopicPartition, int]]:
-        """Returns the shortest chain of changes of leaders after which `source` leads one partition less.
+        """Returns the shortest chain of changes of leaders after which `source` leads one partition less; [] if there
+        is none.
 
-        Each element is (partition, its new leader). The new leader passes on another partition in the next element, so
-        that only the last new leader leads one partition more. The last new leader is the broker that leads the fewest
-        partitions of all brokers that a chain can reach. Returns [] unless it leads at least two fewer than `source`.
+        Each element is (partition, its new leader). Each new leader except the last gives up another partition in the
+        next element, so that only the last new leader leads one partition more. The last new leader is the broker with
+        the fewest partitions among all brokers that a chain can reach. It must lead at least two partitions fewer than
+        `source`.
 
-        `counts` has the number of partitions that each broker leads as preferred leader, and `led` has those of these
+        `counts` has the number of partitions of which each broker is the preferred leader, and `led` has those of these
         partitions that may be changed.
         """
         steps: dict[int, tuple[int, TopicPartition]] = {}
@@ -327,5 +338,6 @@ class _Planner:
 
 
 def _led_by(replicas: tuple[int, ...], leader: int) -> tuple[int, ...]:
-    """Returns the replicas after exchanging `leader` with the first replica, so that it is the preferred leader."""
+    """Returns the replicas after exchanging `leader` with the first replica, which makes `leader` the preferred
+    leader."""
     return tuple(leader if each == replicas[0] else replicas[0] if each == leader else each for each in replicas)

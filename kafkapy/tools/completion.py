@@ -38,9 +38,11 @@ to the user's directory of the shell, which it creates, and prints what it has w
 
 
 class _Place(NamedTuple):
-    """The beginning of a command line, a tool and its subcommand (or ""), with the options that may follow.
+    """The beginning of a command line, and what shell completion offers after it.
 
-    `completes` is the kind of word that may follow too, such as "topic"; "" if there is none.
+    The command line begins with the name of the tool `tool` and of its subcommand `command`, which is "" if there is
+    none. After them completion offers the flags in `options` and words of the kind `completes`, such as "topic"; ""
+    stands for no words.
     """
 
     tool: str
@@ -118,10 +120,11 @@ def user_directory(shell: str) -> Path:
 
 
 def install(shell: str, text: str, scripts: Iterable[str], directory: Path | None) -> int:
-    """Writes the script into `directory`, or into the shell's own directory of this user if it is None.
+    """Writes the script into `directory`; if `directory` is None, into the directory in which the shell looks for
+    scripts.
 
-    Also writes links by which the shell finds the script for the names of Apache Kafka's scripts. Returns the exit
-    code: 1 if a file could not be written or a link's name belongs to another file.
+    For bash and fish it also writes symbolic links, by which the shell finds the script for the names of Apache Kafka's
+    scripts. Returns the exit code: 1 if a file could not be written, or if the name of a link belongs to another file.
     """
     is_default = directory is None
     directory = user_directory(shell) if directory is None else directory

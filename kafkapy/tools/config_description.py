@@ -124,9 +124,9 @@ def _all_of(admin: Admin, kind: str) -> list[str]:
 
 
 def quotas_of(admin: Admin, entities: Entities) -> dict[QuotaEntity, dict[str, float]]:
-    """Returns the quotas whose entity has exactly these types and names; a type without a name matches all names.
+    """Returns the quotas whose entity has exactly the types and names in `entities`.
 
-    Raises InvalidConfig if there are more names than types.
+    A type without a name matches all names. Raises InvalidConfig if there are more names than types.
     """
     if len(entities.names) > len(entities.types):
         raise InvalidConfig("More entity names specified than entity types")

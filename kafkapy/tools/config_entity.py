@@ -1,4 +1,7 @@
-"""The entities of `kafka-configs`, by type and name, from the general and the specific flags."""
+"""The entities that the flags of `kafka-configs` name, by type and name.
+
+The flags are --entity-type with --entity-name, or a flag of one type, such as --topic or --user-defaults.
+"""
 
 from __future__ import annotations
 

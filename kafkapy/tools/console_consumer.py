@@ -89,7 +89,8 @@ def named_group(arguments: Arguments, from_file: dict[str, str], extra: dict[str
     """Returns the group id that the user named by --group or as group.id in a property; None if there is none.
 
     `from_file` and `extra` are the properties of the configuration file and of the command line. Raises UsageError if
-    they and --group name different groups; its text names the file's flag `config_flag`.
+    the sources name different groups. Its message contains `config_flag`, the name of the flag for the configuration
+    file.
     """
     named = [arguments["group"], from_file.get("group.id"), extra.get("group.id")]
     groups = list(dict.fromkeys(name for name in named if name is not None))

@@ -99,7 +99,8 @@ def _check_reset(arguments: Arguments, has_group: bool, scope: str) -> None:
 def run(arguments: Arguments) -> int:
     """Carries out the action that the flags name, such as --list; returns the exit code.
 
-    The code is 0, or 1 after an error; under the name of Apache Kafka's script it is always 0, as there.
+    The code is 0, or 1 after an error. If the program was started by the name of Apache Kafka's script, the code is
+    always 0, because that script exits with 0 after errors too.
     """
     if arguments.has("zookeeper"):
         return _run_with_zookeeper(arguments)
@@ -122,7 +123,8 @@ def run(arguments: Arguments) -> int:
 def _run_with_zookeeper(arguments: Arguments) -> int:
     """Carries out the action on the groups that use ZooKeeper; returns the exit code.
 
-    The code is 0, or 1 after an error; under the name of Apache Kafka's script it is always 0, as there.
+    The code is 0, or 1 after an error. If the program was started by the name of Apache Kafka's script, the code is
+    always 0, because that script exits with 0 after errors too.
     """
     from kafkapy.tools.zookeeper.errors import ZooKeeperRequestError  # seldom needed
     from kafkapy.tools.zookeeper.group_command import run as run_with_zookeeper
@@ -326,18 +328,15 @@ def _group_id(group: GroupListing) -> str:
 
 
 def _column_width(least: int, texts: list[str]) -> int:
-    """Returns the width of a column of `texts`: 10 more than the greatest length of a text, or 10 more than `least`.
-
-    The greater of the two widths is returned.
-    """
+    """Returns the width of a column of `texts`: 10 more than the longest of them, and at least `least` + 10."""
     return max([least, *map(len, texts)]) + 10
 
 
 def _chosen(words: list[str], known: tuple[str, ...], what: str, plural: str) -> list[str]:
     """Returns the names in `words`, in the spelling of `known`; case is ignored.
 
-    A word may be several names with commas. Raises UsageError for a name that is not in `known`; `what` and `plural`
-    are the nouns for the names in its message, such as "state" and "states".
+    Each word is a name, or several names separated by commas. Raises UsageError for a name that is not in `known`. The
+    message calls the names by the nouns `what` and `plural`, such as "state" and "states".
     """
     wanted = [each.strip() for word in words for each in word.split(",")]
     by_name = {each.lower(): each for each in known}

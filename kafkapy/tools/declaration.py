@@ -33,10 +33,10 @@ class Example(NamedTuple):
 class Command(NamedTuple):
     """A subcommand, such as `format` of `kafkapy storage format`.
 
-    Of the options in each of `required_groups` exactly one must be given. `completes` is the kind of word that shell
-    completion offers apart from flags, such as "topic" or "file". `accepts_profile` is False if the command reads
-    more than a client's configuration from the file of `--command-config`, so that a profile of the user cannot replace
-    it.
+    `required_groups` has groups of options; exactly one option of each group must be given. `completes` is the kind of
+    word that shell completion offers apart from flags, such as "topic" or "file". `accepts_profile` says whether a
+    profile of the user, a configuration file with a client's properties, may be used as the file of `--command-config`;
+    it is False if the command reads other settings, too, from this file.
     """
 
     name: str
@@ -59,8 +59,9 @@ class Tool:
     """The declaration of a tool. Immutable.
 
     description: the purpose of the tool, printed at the head of `--help`.
-    run: carries out the arguments and returns the exit code; None is 0. It may raise UsageError, ToolError, ApiError,
-        ConfigError, OSError (TimeoutError included) or KeyboardInterrupt: `run_tool` prints each as one line.
+    run: carries out the arguments and returns the exit code; None means 0. It may raise UsageError, ToolError,
+        ApiError, ConfigError, OSError (TimeoutError included) or KeyboardInterrupt. `run_tool` turns each of them into
+        an exit code, and prints a message for all except KeyboardInterrupt.
     options: the tool's own flags; `all_options` adds `--help` and, unless the grammar is ARGPARSE4J, `--version`.
     commands: the subcommands, each with options of its own (ARGPARSE4J only).
     kafka_name: the program's name in the usage of Apache Kafka's tool, if it is not the script's name.
@@ -91,8 +92,8 @@ class Tool:
     def all_options(self) -> tuple[Option, ...]:
         """The options of the tool, and --help.
 
-        A tool that parses its command line like joptsimple also has --version; one that does so like argparse4j lacks
-        it.
+        A tool whose grammar is JOPTSIMPLE also has --version; a tool whose grammar is ARGPARSE4J does not have this
+        flag.
         """
         shared = (HELP, VERSION) if self.grammar is Grammar.JOPTSIMPLE else (ARGPARSE_HELP,)
         return (*self.options, *shared)

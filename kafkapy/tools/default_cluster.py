@@ -60,10 +60,11 @@ def fill_in(
 ) -> Callable[[Found], None]:
     """Returns a function that adds the flags of the default cluster to the flags that a parser has found.
 
-    The function adds nothing if the tool does not connect to a cluster, or if the command line names a cluster or asks
-    for help. If the command line has --zookeeper, the function adds the brokers that are registered in ZooKeeper. From
-    a profile, it adds the servers, and the profile's file as the client's configuration file. With
-    `accepts_profile=False` it adds only the servers, and ignores what else the profile sets.
+    The default cluster is the one that the environment or a profile of the user names (see the module). The function
+    adds nothing if the tool does not connect to a cluster, or if the command line names a cluster or asks for help. If
+    the command line has --zookeeper, the function adds the brokers that are registered in ZooKeeper. From a profile, it
+    adds the servers, and the profile's file as the client's configuration file. With `accepts_profile=False` it adds
+    only the servers, and ignores what else the profile sets.
 
     The function raises ToolError for servers that are not a list of addresses, for a profile that does not exist or is
     damaged, and, with `accepts_profile`, for a profile that sets more than the servers if the tool has no flag for a
@@ -158,9 +159,10 @@ def _servers_of_file(path: str) -> str | None:
 
 
 def chosen_profile(environment: Mapping[str, str] = os.environ) -> Profile | None:
-    """Returns the profile that $KAFKAPY_PROFILE names, or else the profile `default`; None if neither exists.
+    """Returns the profile that $KAFKAPY_PROFILE names or, if the variable is not set, the profile `default`.
 
-    Raises ToolError if a named profile does not exist, and for a profile that cannot be used.
+    Returns None if the variable is not set and there is no profile `default`. Raises ToolError if the profile that the
+    variable names does not exist, or if the profile cannot be used.
     """
     directory, name = profile_directory(environment), environment.get(PROFILE_VARIABLE) or ""
     path = directory / f"{name or DEFAULT_PROFILE}.properties"

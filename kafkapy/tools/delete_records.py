@@ -16,7 +16,10 @@ from kafkapy.types import TopicPartition
 
 
 def read_offsets(path: str) -> dict[TopicPartition, int]:
-    """Returns the offsets of a JSON file. Raises ToolError for an invalid file."""
+    """Returns, from a JSON file, the offset of each partition before which the records are to be deleted.
+
+    Raises ToolError for an invalid file.
+    """
     content = read_json_object(path)
     version = content.get("version", 1)
     if version != 1:

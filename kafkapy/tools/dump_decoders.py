@@ -78,7 +78,7 @@ def _coordinator_record(key: bytes, value: bytes | None, coordinator: Coordinato
 def _decode_members(group: Any, data: dict[str, Any]) -> None:
     """Decodes the subscription and assignment of each member of `group` in `data`, the JSON form of `group`.
 
-    Bytes that cannot be decoded remain.
+    A field whose bytes cannot be decoded is not changed.
     """
     for member, shown in zip(group.members, data["members"], strict=True):
         for name, message_class in (

@@ -150,7 +150,10 @@ def _entries(path: str, layout: struct.Struct) -> Iterator[tuple[int, int]]:
 
 
 def _offset_entries(path: str, base_offset: int) -> Iterator[tuple[int, int]]:
-    """Yields offsets and positions until an entry of zeros, which follows the last entry of a preallocated file."""
+    """Yields the (offset, position) of each entry of an offset index, whose entries are relative to `base_offset`.
+
+    Stops at an entry of zeros that is not the first entry; such entries fill the rest of a preallocated file.
+    """
     for number, (relative, position) in enumerate(_entries(path, _OFFSET_ENTRY)):
         if relative == 0 and number:
             return
@@ -165,9 +168,9 @@ def _time_entries(path: str, base_offset: int) -> Iterator[tuple[int, int]]:
 
 
 def dump_producer_snapshot(path: str, output: TextIO) -> None:
-    """Prints a `.snapshot` file, which contains the producers of a log before an offset.
+    """Prints a `.snapshot` file, which contains the state of the producers of a log as of an offset.
 
-    For a damaged file prints an error message to standard error.
+    If the file is damaged, it prints an error message to standard error.
     """
     with open(path, "rb") as file:
         content = file.read()

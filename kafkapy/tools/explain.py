@@ -31,7 +31,11 @@ _SOURCES = ("bootstrap-server", "bootstrap-controller", "directory")
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the history of the partition, or its state at a time; returns the exit code, 1 if it never existed."""
+    """Prints the history of a partition or, with --at, the state of the cluster and its partitions at a time.
+
+    Returns 0, the exit code. Raises ToolError if the partition whose history is asked for has never existed, and
+    UsageError for an invalid command line.
+    """
     if sum(map(arguments.has, _SOURCES)) != 1:
         raise UsageError("Exactly one of --bootstrap-server, --bootstrap-controller and --directory is required")
     if len(arguments.positionals) > 1 or not (arguments.positionals or arguments.has("at")):
@@ -53,7 +57,11 @@ def _topic_partition(text: str) -> tuple[str, int]:
 
 
 def time_of(text: str) -> int:
-    """Returns the ms since 1970 of a time in ISO 8601 (local, unless it has a zone) or in ms. Raises UsageError."""
+    """Returns a time in ms since 1970 from a text in ISO 8601 (local time, unless it names a zone) or in ms since 1970.
+
+    If a text in ISO 8601 has no fraction of a second, the result is the last ms of the second. Raises UsageError for
+    any other text.
+    """
     if text.isascii() and text.isdigit():
         return int(text)
     try:

@@ -73,7 +73,8 @@ def describe(admin: Admin, arguments: Arguments) -> None:
 
 
 def _shown(feature: str, level: int) -> str:
-    """Returns the text of a level; levels of metadata.version have names."""
+    """Returns the text of a feature level: the name of the level for metadata.version, the number for other
+    features."""
     return METADATA_VERSION_NAMES.get(level, f"UNKNOWN [{level}]") if feature == METADATA_VERSION else str(level)
 
 

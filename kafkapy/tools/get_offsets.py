@@ -76,7 +76,8 @@ def _rule(text: str) -> PartitionFilter:
 def by_topic_and_partitions(topic: str | None, partitions: str) -> PartitionFilter:
     """Returns a filter of partitions by an expression for the topic and a list of partition numbers.
 
-    A topic of None matches all topics, and "" all partition numbers. Raises ToolError for an invalid number.
+    If `topic` is None, the filter matches all topics; if `partitions` is "", it matches all partition numbers. Raises
+    ToolError for an invalid number.
     """
     matches = topic_filter(topic) if topic is not None else lambda name: True
     try:

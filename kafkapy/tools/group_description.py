@@ -21,7 +21,11 @@ _REBALANCING = frozenset(("PreparingRebalance", "CompletingRebalance", "Assignin
 
 
 class PartitionRow(NamedTuple):
-    """A partition that a group reads, or of which the group has a committed offset; unknown values are None or "-"."""
+    """A partition that a group reads, or of which the group has a committed offset.
+
+    A number that is not known is None. The texts about the member that reads the partition are "-" if there is no
+    member.
+    """
 
     group: str
     topic: str
@@ -209,9 +213,10 @@ def print_table(
 ) -> None:
     """Prints a line of column names, then a line for each row.
 
-    A column is (name, width, function that returns the column's value in a row). Cells are padded with spaces: with a
-    positive width to the longest value of the column, and at least to the width; with a negative width to its absolute
-    value, also if a value is longer; with 0 not at all.
+    A column is (name, width, function that returns the column's value in a row). If the width is positive, cells are
+    padded with spaces to the longest value of the column, and at least to the width. If the width is negative, cells
+    are padded to its absolute value, and longer values are not cut. If the width is 0, cells are not padded.
+
     `begins_with_a_line` prints an empty line before the table, and `ends_with_a_space` a space at the end of each line.
     """
     cells = [[_text(value(row)) for _, _, value in columns] for row in rows]

@@ -22,9 +22,10 @@ def find_hanging(
 ) -> list[OpenTransaction]:
     """Returns the hanging transactions whose last record in the partition is older than `longer_than_ms`.
 
-    Searches one partition (`topic` and `partition`), all partitions of `topic` or, if both are None, of the cluster.
-    With `broker` asks this broker instead of the leaders and, without `partition`, only about partitions of which it
-    has a replica. Raises ApiError if a request fails.
+    Searches one partition (`topic` and `partition`), all partitions of `topic`, or all partitions of the cluster if
+    both are None. The leader of each partition is asked for its open transactions. If `broker` is given, this broker is
+    asked instead of the leaders and, unless `partition` is given, only partitions of which it has a replica are
+    searched. Raises ApiError if a request fails.
     """
     candidates = _open_transactions(admin, _partitions(admin, topic, partition, broker), broker, longer_than_ms)
     if not candidates:
@@ -45,11 +46,12 @@ def find_hanging(
 
 
 def _is_known(described: TransactionDescription | None, error: ApiError | None, each: OpenTransaction) -> bool:
-    """Returns whether the coordinator's open transaction includes the partition of `each`.
+    """Returns whether the coordinator knows the open transaction of `each`, so that this transaction does not hang.
 
-    If it does, `each` does not hang, because the coordinator will end it there too. `described` is the coordinator's
-    description of the transactional id; `error` is the error that was returned instead, or None. Returns False for
-    TRANSACTIONAL_ID_NOT_FOUND, and raises any other error.
+    That is the case if the transactional id has an open transaction that includes the partition of `each`: the
+    coordinator will end it in this partition too. `described` is the coordinator's description of the transactional id,
+    and `error` the error that was returned instead, or None. Returns False for TRANSACTIONAL_ID_NOT_FOUND, and raises
+    any other error.
     """
     if error is not None:
         if error.error is Error.TRANSACTIONAL_ID_NOT_FOUND:

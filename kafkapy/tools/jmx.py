@@ -1,7 +1,7 @@
 """The tool `kafka-jmx`: prints metrics by the names of Apache Kafka's beans, which it reads from the metrics page.
 
-There is no JMX in a broker without a JVM. The names on the page are those that the rules of the Prometheus JMX exporter
-make of the beans' names, so that a query for a bean can be answered by the page.
+A broker without a JVM has no JMX. The metrics page uses the names that the rules of the Prometheus JMX exporter derive
+from the names of the beans. The tool applies these rules to the name of a bean, to find its metrics on the page.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Query:
     """The name of a bean, `kafka.server:type=BrokerTopicMetrics,name=MessagesInPerSec`, with `*` for any text."""
 
     def __init__(self, text: str) -> None:
-        """Raises UsageError for a text that is not an object name."""
+        """Parses the name of a bean. Raises UsageError if `text` is not an object name of JMX."""
         domain, colon, rest = text.partition(":")
         pairs = [each.partition("=") for each in rest.split(",") if each != "*"]
         if not colon or not domain or not all(equals for _, equals, _ in pairs):
@@ -96,14 +96,16 @@ class Query:
 
 
 def _glob(text: str) -> str:
-    """Returns the regular expression of a text in which `*` and `?` stand for any characters."""
+    """Returns the regular expression for a text in which `*` stands for any characters and `?` for any single
+    character."""
     return re.escape(text).replace(r"\*", ".*").replace(r"\?", ".")
 
 
 def _pattern(text: str) -> str:
     """Returns the regular expression that finds `text`, a part of a bean's name, in the names on the metrics page.
 
-    These are written in lower case with underscores. `*` and `?` in `text` stand for any characters.
+    Names on the page are written in lower case with underscores. In `text`, `*` stands for any characters and `?` for
+    any single character.
     """
     plain = re.sub(r"[^a-z0-9*?]", "_", re.sub("(?<=[a-z])Percent$", "_percent", text).lower())
     return _glob(plain)

@@ -132,9 +132,9 @@ def _hot_search(program: Path, arguments: Arguments, server: str, directory: Pat
 def _pass_on(output: IO[bytes], windows: int | None, page: str = "") -> bool:
     """Prints the lines of `output` as they are received, until the tables of `windows` windows are complete.
 
-    Returns True then, and False if the output ends before that; if `windows` is None, prints until the output ends. A
-    table is complete after its second horizontal rule. When the first line arrives, the URL `page` is opened in a
-    browser if standard output is a terminal; "" opens nothing.
+    Returns True when they are complete, and False if the output ends first. If `windows` is None, it prints until the
+    output ends, and returns False. A table is complete after its second horizontal rule. When the first line arrives
+    and standard output is a terminal, it opens the URL `page` in a browser; "" opens nothing.
     """
     rules = 0
     is_open = not page or not sys.stdout.isatty()

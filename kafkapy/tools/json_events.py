@@ -14,5 +14,5 @@ def wall_ms() -> int:
 
 
 def print_event(name: str, **fields: Any) -> None:
-    """Prints an event. May be called by any thread, since the line is written at once."""
+    """Prints an event. May be called by any thread, because the whole line is written in one call."""
     print(f"{json_text({'timestamp': wall_ms(), 'name': name, **fields})}\n", end="", flush=True)

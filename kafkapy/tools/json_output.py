@@ -7,7 +7,10 @@ from typing import Any
 
 
 def print_json(value: Any) -> None:
-    """Prints one document to standard output; sets become sorted lists, other unknown types their text."""
+    """Prints `value` as a JSON document to standard output.
+
+    Sets are printed as sorted lists, and objects of types that JSON does not have as their text.
+    """
     print(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
 
 

@@ -94,8 +94,7 @@ class LineReader:
     def read_records(self, stream: BinaryIO) -> Iterator[InputRecord]:
         """Yields the record of each line of a stream.
 
-        Raises ToolError for a line that lacks a separator. With ignore.error such a line is accepted: without the key's
-        separator, the key is null and the rest of the line is the value; without that of the headers, there are none.
+        Raises ToolError for a line that lacks a separator, unless the property ignore.error is set (see `record`).
         """
         while True:
             self._prompt()
@@ -109,8 +108,9 @@ class LineReader:
     def record(self, line: bytes) -> InputRecord:
         """Returns the record of a line, which is given without its line end.
 
-        Raises ToolError for a line that lacks a separator. With ignore.error such a line is accepted: without the key's
-        separator, the key is null and the rest of the line is the value; without that of the headers, there are none.
+        Raises ToolError for a line that lacks a separator. If the property ignore.error is set, such a line is
+        accepted: if the separator of the key is missing, the key is null and the rest of the line is the value; if the
+        separator of the headers is missing, the record has no headers.
         """
         start = 0
         headers = self._part(self._parses_headers, line, start, self._headers_delimiter, "headers delimiter")
@@ -162,9 +162,9 @@ class LineReader:
 
 
 def _lines(raw: bytes) -> list[bytes]:
-    """Returns the parts of `raw`, without its line end, between carriage returns, each of which ends a line in Java.
+    """Returns the lines in `raw`, which was read up to a line feed, without their line ends.
 
-    Invalid UTF-8 is replaced.
+    A carriage return ends a line too, as in Java. Invalid UTF-8 is replaced.
     """
     line = raw.removesuffix(b"\n").removesuffix(b"\r")
     try:

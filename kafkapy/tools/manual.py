@@ -53,7 +53,10 @@ def user_directory() -> Path:
 
 
 def install(pages: Mapping[str, str], directory: Path) -> int:
-    """Writes pages by name and prints the directory; returns the exit code, 1 if a file cannot be written."""
+    """Writes the text of each page to a file in `directory`, and prints the directory.
+
+    `pages` maps the name of each page to its text. Returns the exit code: 1 if a file cannot be written, otherwise 0.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in pages.items():

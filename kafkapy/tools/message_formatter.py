@@ -235,7 +235,10 @@ _OLD_NAMES = {
 
 
 def make_formatter(name: str, properties: Mapping[str, str]) -> MessageFormatter:
-    """Returns the configured formatter of a class name of Kafka's. Raises UsageError for an unknown name."""
+    """Returns the formatter of console-consumer that Kafka's class `name` stands for, configured with `properties`.
+
+    Raises UsageError for an unknown class.
+    """
     maker = FORMATTERS.get(_PACKAGE + _OLD_NAMES[name] if name in _OLD_NAMES else name)
     if maker is None:
         raise UsageError(name)

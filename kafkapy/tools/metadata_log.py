@@ -70,7 +70,10 @@ def image_of_snapshot(batches: Iterable[RecordBatch], offset: int, epoch: int) -
 
 
 def append_batches(history: MetadataHistory, batches: Iterable[RecordBatch], end: int = 1 << 62) -> None:
-    """Appends the records of batches that the history does not have yet, up to the offset `end` (exclusive)."""
+    """Appends the records in `batches` to `history`, except for the records that `history` contains already.
+
+    Records in batches that begin at or after the offset `end` are not appended.
+    """
     for batch in batches:
         if batch.base_offset >= end:
             return

@@ -43,7 +43,10 @@ def words_of(line: str) -> list[str]:
 
 
 def components(path: str, directory: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the names of an absolute path; `path` is relative to `directory` unless it begins with a slash."""
+    """Returns the absolute path that `path` stands for, as a tuple of names.
+
+    `path` is relative to `directory`, which is absolute, unless it begins with a slash.
+    """
     names: list[str] = [] if path.startswith("/") else list(directory)
     for name in path.split("/"):
         if name == "..":

@@ -51,7 +51,10 @@ def _tree(arguments: Arguments) -> Mapping[str, Node]:
 
 
 def _history_of_file(path: str) -> MetadataHistory:
-    """Returns the records of a snapshot, or of the first segment of a metadata log. Raises ToolError and OSError."""
+    """Returns the records of a snapshot, or of the first segment of a metadata log.
+
+    Raises OSError if the file cannot be read, and ToolError if it is neither a snapshot nor such a segment.
+    """
     if os.path.isdir(path):
         raise ToolError(f"{path} is a directory: use --directory")
     with open(path, "rb"):

@@ -58,9 +58,10 @@ class Provenance(NamedTuple):
 
 
 def tree_of(image: MetadataImage, provenance: Provenance, local: Mapping[str, str]) -> Mapping[str, Node]:
-    """Returns the root of the tree: a directory is a mapping of names, and a file a function that returns its text.
+    """Returns the root directory of the tree that shows a metadata image.
 
-    The tree has a directory named "local", for facts about this program; `local` maps its files' names to their texts.
+    A directory is a mapping from names to nodes, and a file is a function that returns the file's text. The directory
+    "local" has facts about this program; `local` maps the names of its files to their texts.
     """
     return {
         "image": {

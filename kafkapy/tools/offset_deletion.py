@@ -34,9 +34,10 @@ def existing_partitions(admin: Admin, words: Sequence[str], outcomes: Outcomes) 
 def delete_committed(
     admin: Admin, group: str, partitions: list[TopicPartition], outcomes: Outcomes, timeout: float
 ) -> ApiError | None:
-    """Deletes the group's committed offsets of the partitions, and returns the first error, or None.
+    """Deletes the group's committed offsets of the partitions; returns the first error, or None if all were deleted.
 
-    Adds the outcome of each partition to `outcomes`: None or the error. `timeout` is in seconds.
+    Adds an entry for each partition to `outcomes`: None if its offset was deleted, otherwise the error. `timeout` is in
+    seconds.
     """
     try:
         results = admin.delete_group_offsets(group, partitions, timeout=timeout)

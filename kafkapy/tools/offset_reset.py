@@ -88,11 +88,10 @@ def parse_partitions(admin: Admin, words: Collection[str]) -> list[TopicPartitio
 
 
 def read_plans(path: str, group: str | None) -> dict[str, Plan]:
-    """Returns the new offsets of each group in a CSV file.
+    """Returns the new offsets of each group in a CSV file, whose columns are group, topic, partition and offset.
 
-    If `group` is not None, the columns are topic, partition and offset, and the offsets are those of `group`.
-    Otherwise, or with four columns, the group is the first column. Raises ToolError if the file cannot be read or is
-    malformed.
+    If `group` is not None, a line may lack the first column; its offset is then that of `group`. Raises ToolError if
+    the file cannot be read or is malformed.
     """
     plans: dict[str, Plan] = {}
     try:

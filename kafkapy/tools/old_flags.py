@@ -18,7 +18,7 @@ class OldFlag(NamedTuple):
     """A flag of older releases.
 
     takes_value: whether a value follows the flag.
-    instead: the replacement that the printed line names; "" if there is none.
+    instead: the flag to use today, which is named in the warning about the old flag; "" if there is none.
     rewrite: the function that returns today's words for the flag's value; None if the flag is ignored.
     """
 
@@ -52,7 +52,8 @@ def _all_but(value: str) -> list[str]:
 def _zookeeper_of_authorizer(value: str) -> list[str]:
     """Returns today's words for `value`, a `key=value` property of the authorizer that stored its ACLs in ZooKeeper.
 
-    They are --zookeeper and the address for `zookeeper.connect`; other properties have no meaning today and yield [].
+    For the key `zookeeper.connect` they are --zookeeper and the address. Other keys have no meaning today; for them the
+    result is [].
     """
     key, _, address = value.partition("=")
     return ["--zookeeper", address] if key.strip() == "zookeeper.connect" else []

@@ -14,8 +14,8 @@ from kafkapy.named_tuple import NamedTuple
 class UsageError(Exception):
     """An invalid command line.
 
-    The message is Apache Kafka's if its tool refuses the same. The usage, or a reference to `--help`, is printed after
-    the message.
+    If Apache Kafka's tool refuses the same command line, the message is that of Apache Kafka's tool. The usage, or a
+    reference to `--help`, is printed after the message.
     """
 
 
@@ -205,7 +205,10 @@ def unknown_keys(given: Iterable[str], known: Collection[str]) -> Iterator[str]:
 
 
 def parse_key_values(words: Iterable[str], *, accepts_missing: bool = True) -> dict[str, str]:
-    """Returns `key=value` words as a dict. Raises UsageError for a missing value unless `accepts_missing`."""
+    """Returns `key=value` words as a dict; a word without a value has the value "".
+
+    Raises UsageError for a word without a value if `accepts_missing` is False.
+    """
     pairs: dict[str, str] = {}
     for word in words:
         key, _, value = word.partition("=")

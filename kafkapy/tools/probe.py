@@ -59,10 +59,10 @@ OPTIONS = (
 
 
 class Outcome(NamedTuple):
-    """The outcome of one record: the seconds from sending until it was acknowledged and until it was read.
+    """The times of one record, in seconds: from sending until it was acknowledged, and from sending until it was read.
 
-    A time is None if that did not happen within the timeout, or failed; `reason` then has the error's text, and is ""
-    otherwise.
+    A time is None if the record was not acknowledged, or not read, within the timeout or because of an error. `reason`
+    then has the error's text; otherwise it is "".
     """
 
     produced_s: float | None
@@ -71,9 +71,10 @@ class Outcome(NamedTuple):
 
 
 class Path(Protocol):
-    """The way of a record from sending to reading: a `BrokerPath`, or a simulation in tests.
+    """An object that sends a record and reads it back: a `BrokerPath`, or a simulation in tests.
 
-    `send` sends the record with a number and returns its outcome; `close` frees what the path uses.
+    `send` sends the record with the given number and returns its outcome; `close` closes the clients that the path
+    uses.
     """
 
     def send(self, number: int) -> Outcome: ...

@@ -34,9 +34,10 @@ class PlannedPartition(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The content of a reassignment file: its partitions in the order of the file, and new log directories.
+    """The content of a reassignment file: its partitions in the order of the file, and the new log directories.
 
-    `directories` has the path of the log directory of each replica for which the file names one instead of "any".
+    `directories` maps a replica to the path of its new log directory. Replicas for which the file says "any" are
+    missing.
     """
 
     partitions: list[PlannedPartition]

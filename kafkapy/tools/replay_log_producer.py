@@ -15,7 +15,7 @@ from kafkapy.tools.tool import run_tool, sentence
 
 
 def records_of(consumer: Consumer, topic: str, limit: int) -> Iterator[list[ConsumerRecord]]:
-    """Yields the records of a topic that exist at the call, in lists, one for each poll, which may be empty.
+    """Yields the records that a topic contains when reading begins, as one list for each poll; a list may be empty.
 
     Stops after `limit` records; -1 means all.
     """

@@ -27,8 +27,9 @@ class ScramArgument(NamedTuple):
 def parse_scram(text: str) -> ScramArgument:
     """Returns the credential that the argument describes.
 
-    If it has a password, that password is salted, with a random salt unless the argument has one, and takes precedence
-    over a salted password in the argument. Raises ToolError, with Kafka's text, for an invalid argument.
+    A password in the argument is salted, with the salt in the argument or, if there is none, with a random salt. If the
+    argument has a password and a salted password, the password takes precedence. Raises ToolError, with Kafka's text,
+    for an invalid argument.
     """
     mechanism_name, equals, config = text.strip().partition("=")
     if not equals:

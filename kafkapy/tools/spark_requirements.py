@@ -55,7 +55,11 @@ def find_java(environment: Mapping[str, str]) -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """Returns the major version of the executable `java`, from its file `release` or `-version`; None if unknown."""
+    """Returns the major version of the executable `java`; None if it cannot be determined.
+
+    The version is read from the file `release` of the Java installation or, if there is none, from what `java -version`
+    prints.
+    """
     release = java.resolve().parent.parent / "release"
     if release.is_file():
         text = release.read_text(errors="replace")

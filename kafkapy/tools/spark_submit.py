@@ -1,8 +1,9 @@
 """The command and the environment that a bundled job runs with.
 
-A job whose driver runs on this machine is started as a Python program of its own, with spark-submit's options in
-PYSPARK_SUBMIT_ARGS: it checks its own options before a JVM starts, and its standard error stays apart from its results,
-which spark-submit would merge. With `--deploy-mode cluster` the job is handed to spark-submit itself.
+If the driver runs on this machine, the job is started as a Python program, with spark-submit's options in the variable
+PYSPARK_SUBMIT_ARGS. The job can then check its own options before a JVM starts, and its standard error is not mixed
+with its results, as it would be by spark-submit. With `--deploy-mode cluster` the job is started by spark-submit
+itself.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def find_spark_submit(environment: Mapping[str, str]) -> Path:
 def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Returns `environment` with the variables that make Spark's driver use this Python and this kafkapy.
 
-    With a local master they also apply to the Python workers. The frozen executable contains no Python that Spark could
-    use; then Spark uses the one that PYSPARK_PYTHON names, or `python3`.
+    With a local master the variables also apply to the Python workers. If this program is the frozen executable, it
+    contains no Python that Spark could use; Spark then uses the Python that PYSPARK_PYTHON names, or `python3`.
     """
     found = dict(environment)
     home = submit.parent.parent

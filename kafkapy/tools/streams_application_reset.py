@@ -157,7 +157,7 @@ class _Reset:
         return offsets
 
     def _chosen(self, partitions: Sequence[TopicPartition]) -> Offsets:
-        """Returns the new offset of each partition, as the flag --to-latest or one like it selects the offset.
+        """Returns the new offset of each partition, as a flag such as --to-latest or --to-offset determines it.
 
         Without such a flag, the new offset is the earliest offset of the partition.
         """

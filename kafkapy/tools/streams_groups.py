@@ -400,7 +400,11 @@ def _is_inferred(topic: str, group: str) -> bool:
 
 
 def _print_internal_topics(failures: dict[str, ApiError | None]) -> None:
-    """Prints the result of the deletion of the internal topics of each group."""
+    """Prints whether the internal topics of each group were deleted.
+
+    `failures` maps each group to the error of the deletion, or to None if all of the group's internal topics were
+    deleted.
+    """
     failed = {group: error for group, error in failures.items() if error is not None}
     if not failed:
         groups = "', '".join(failures)

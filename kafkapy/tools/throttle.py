@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-# Shorter pauses are added up until this long, since a sleep lasts longer than requested.
+# Shorter pauses are added up until their sum reaches this time, because a sleep lasts longer than requested.
 _SHORTEST_SLEEP_S = 0.002
 
 
@@ -21,9 +21,10 @@ class Throttle:
         self._owed_s = 0.0
 
     def after(self, count: int, monotonic_ms: int) -> None:
-        """Sleeps for the time of one record if records were sent faster than the limit; sums up times below 2 ms first.
+        """Sleeps if more records were sent than the limit permits, on average for the time of one record at the limit.
 
-        `count` is the number of records sent since the Throttle was created, and `monotonic_ms` the present time.
+        Times below 2 ms are added up, and slept when their sum reaches 2 ms. `count` is the number of records sent
+        since the Throttle was created, and `monotonic_ms` the present time.
         """
         if self._target < 0:
             return

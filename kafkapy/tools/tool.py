@@ -49,8 +49,8 @@ def program_name(tool: Tool) -> str:
 def run_tool(tool: Tool, words: Sequence[str]) -> int:
     """Runs a tool with `words`, the command line after its name; returns its exit code.
 
-    Errors are printed. Raises only BrokenPipeError, and unexpected errors if the user asks for tracebacks by the
-    environment.
+    Prints a message about each error instead of raising it. There are two exceptions: BrokenPipeError is raised and, if
+    an environment variable asks for tracebacks, an unexpected error is raised too.
     """
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     try:
@@ -101,9 +101,10 @@ def _carry_out(tool: Tool, words: Sequence[str]) -> int:
 def _usage_text(tool: Tool, words: Sequence[str], error: UsageError) -> str:
     """Returns the text for a refused command line.
 
-    Under the name of Apache Kafka's script, the table of all options follows the error, as there. Under our own name,
-    only a reference to `--help` follows, because the long table scrolls the error off the screen. Tools that use
-    argparse4j, or that have a `usage_line`, print the same text under both names.
+    If the program was started by the name of Apache Kafka's script, the error is followed by the table of all options,
+    as that script prints it. Under our own name, only a reference to `--help` follows, because the long table scrolls
+    the error off the screen. Tools that use argparse4j, or that have a `usage_line`, print the same text under both
+    names.
     """
     if script_name() or tool.grammar is not Grammar.JOPTSIMPLE or tool.usage_line:
         return usage_error(tool, program_name(tool), str(error), command_of(tool, words))
@@ -118,9 +119,10 @@ def _fail(message: str, exit_code: int) -> int:
 
 
 def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
-    """Returns the subcommand and the arguments; the subcommand is None for a tool without any, or before `--help`.
+    """Returns the subcommand and the arguments in `words`, the command line after the tool's name.
 
-    Raises UsageError for a command line that does not follow the tool's declaration.
+    The subcommand is None if the tool has no subcommands, or if the command line begins with `--help`. Raises
+    UsageError for a command line that does not follow the tool's declaration.
     """
     if tool.grammar is Grammar.JOPTSIMPLE:
         options = tool.all_options

@@ -54,9 +54,9 @@ def read_configuration(arguments: Arguments, deprecated: str) -> dict[str, Any]:
 def run_consumer(what: str, consumer: Closeable, stop: Callable[[], None], work: Callable[[], None]) -> None:
     """Calls `work`, which reads with the consumer, and closes the consumer when `work` has ended.
 
-    Prints the event startup_complete before, and shutdown_complete afterwards. A KafkapyError of `work` is not raised,
-    but logged with `what`, the consumer's name. A signal calls `stop`, which must make `work` return or raise
-    WakeupError; then Termination is raised at the end.
+    Prints the event startup_complete before the call of `work`, and shutdown_complete after the consumer was closed. A
+    KafkapyError that `work` raises is logged with `what`, the consumer's name, and is not raised here. A signal calls
+    `stop`, which must make `work` return or raise WakeupError. If a signal has arrived, raises Termination at the end.
     """
     with stops_by(stop) as signals:
         print_event("startup_complete")

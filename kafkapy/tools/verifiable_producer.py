@@ -94,7 +94,8 @@ class VerifiableProducer:
 
 
 def producer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the producer's configuration, in which a configuration file counts more than the flags, as in Kafka."""
+    """Returns the producer's configuration; keys in the configuration file take precedence over the flags, as in
+    Kafka."""
     return {
         "bootstrap.servers": arguments["bootstrap-server"],
         "acks": str(arguments["acks"]),

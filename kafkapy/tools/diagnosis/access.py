@@ -85,7 +85,10 @@ def _allows_everything(entry: AccessControlEntry) -> bool:
 
 
 def _is_host(host: str) -> bool:
-    """Returns whether a client's address can have this text."""
+    """Returns whether `host`, the host of an ACL, can be equal to the address of a client.
+
+    Both are compared as texts, and the text of a client's address has the form that `acl_host` returns.
+    """
     if ":" in host:
         return acl_host(host) == host and host.count(":") >= 7
     numbers = host.split(".")

@@ -99,7 +99,7 @@ def _date_finding(name: str, alias: str, certificate: Certificate, now: float, *
 def _revocations(name: str, material: TlsMaterial, now: float) -> Findings:
     """Yields a finding for each revocation list of the listener `name` that is not valid or expires soon.
 
-    The broker refuses clients with certificates of the authority of a list that is not valid.
+    If the list of a certificate authority is not valid, the broker refuses clients with certificates of this authority.
     """
     if material.revocations_pem is None:
         return

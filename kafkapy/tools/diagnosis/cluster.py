@@ -52,10 +52,15 @@ _QUORUM_TIMEOUT_S = 10.0
 class ClusterFacts(NamedTuple):
     """The state of a cluster as its nodes report it. Times are in ms since 1970.
 
-    `fenced` are ids in `brokers`; `failures` has the reason for each broker that did not answer. `partitions` maps the
-    topic to its partitions, `min_isr` to its min.insync.replicas. `configs` and `failed_dirs` are by broker id.
-    `quorum` is None without an active controller. `asked_ms` and `answered_ms` are the times of this machine before and
-    after the question to the active controller, `controller_ms` is the time of the controller (-1 if unknown).
+    brokers: the registered brokers.
+    fenced: the ids of those of `brokers` that are fenced.
+    failures: the reason for each broker that did not answer, by broker id.
+    partitions, min_isr: the partitions, and the min.insync.replicas, of each topic.
+    configs: the configuration of each broker, by broker id.
+    failed_dirs: the log directories that have failed, by broker id.
+    quorum: the metadata quorum; None if there is no active controller.
+    asked_ms, answered_ms: the time of this machine before and after the request to the active controller.
+    controller_ms: the time of the active controller when it answered; -1 if it is not known.
     """
 
     brokers: tuple[Node, ...]

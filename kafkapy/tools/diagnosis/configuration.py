@@ -52,10 +52,10 @@ def _copies(config: BrokerConfig) -> Findings:
 
 
 def _copies_in_a_cluster(config: BrokerConfig) -> Findings:
-    """Yields findings on replication factors that are too small for a cluster of several brokers.
+    """Yields findings on replication settings that are too small for a cluster of several brokers.
 
-    Called for a node that does not form a cluster by itself. Its configuration does not contain the number of brokers,
-    so the findings do not apply if the cluster has only one.
+    Called for a node that belongs to a cluster of several nodes. The configuration does not say how many of these nodes
+    are brokers; if there is only one, the findings do not apply.
     """
     if not config.is_broker:
         return

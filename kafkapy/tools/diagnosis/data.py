@@ -60,10 +60,11 @@ def take_inventory(directories: Sequence[str]) -> Inventory:
 
 
 def _last_change_s(partition: Path) -> float:
-    """Returns when a partition was last written to or created (seconds since 1970); 0.0 if that cannot be read.
+    """Returns when a partition was last written to or created (seconds since 1970); 0.0 if this time cannot be read.
 
-    An empty segment is ignored if another segment has records, because no write has created it. If all segments are
-    empty, retention has removed all records, and the time at which it created the last segment is used.
+    If at least one segment has records, empty segments are ignored, because their files were not created by a write. If
+    all segments are empty, retention has removed all records; then the time at which the last segment was created is
+    used.
     """
     try:
         segments = [path.stat() for path in partition.glob("*.log")]
@@ -77,7 +78,7 @@ def _last_change_s(partition: Path) -> float:
 def _is_locked(path: Path) -> bool:
     """Returns whether a broker has locked the directory.
 
-    Only queries the lock, because a broker that is starting could not take it otherwise.
+    Queries the lock without taking it, so that a broker can be started at the same time.
     """
     query = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     try:

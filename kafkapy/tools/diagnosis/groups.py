@@ -109,7 +109,10 @@ def check_groups(facts: GroupFacts) -> Findings:
 
 
 def _why_not_ready(subtopologies: tuple[Subtopology, ...], partition_counts: Mapping[str, int]) -> str:
-    """Returns why the coordinator cannot assign the tasks of a topology, as a clause for a message."""
+    """Returns why the coordinator cannot assign the tasks of a topology, as a clause for a message.
+
+    `partition_counts` has the number of partitions of each topic that exists.
+    """
     sources = sorted({topic for each in subtopologies for topic in each.source_topics})
     missing = [topic for topic in sources if topic not in partition_counts]
     if missing:
@@ -127,9 +130,9 @@ def _why_not_ready(subtopologies: tuple[Subtopology, ...], partition_counts: Map
 
 
 def _listed(noun: str, topics: list[str]) -> str:
-    """Returns the beginning of a sentence, such as "source topics a, b do", from a noun in the singular and topics.
+    """Returns the beginning of a message about topics, such as "source topics a, b do" or "source topic a does".
 
-    The last word is "does" for a single topic. Many topics are shortened to "and N more".
+    `noun` is the noun in the singular, such as "source topic". Many topics are shortened to "and N more".
     """
     shown = ", ".join(topics[:_MOST_MISSING_SHOWN]) + (
         f" and {len(topics) - _MOST_MISSING_SHOWN} more" if len(topics) > _MOST_MISSING_SHOWN else ""

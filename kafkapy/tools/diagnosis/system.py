@@ -53,9 +53,10 @@ class System:
         return {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if rest}
 
     def mount_of(self, directory: str) -> Mount | None:
-        """Returns the mount of a directory, or None if there is none.
+        """Returns the mount that contains a directory, or None if there is none.
 
-        The mount with the longest path above the directory counts, and the last of several mounts with this path.
+        It is the mount with the longest path that is the directory or is above it; of several mounts with this path,
+        the last.
         """
         path = os.path.realpath(directory)
         found: Mount | None = None

@@ -1,4 +1,4 @@
-"""The command `kafkapy audit`: names the time buckets in which records are missing or were repeated."""
+"""The command `kafkapy audit`: names the periods of time (buckets) in which records were lost or repeated."""
 
 from __future__ import annotations
 

@@ -102,9 +102,10 @@ class Ranges:
         return sum(min(self._consumer.position(each), end) for each, end in self._ends.items())
 
     def is_done(self) -> bool:
-        """Returns whether all ranges are read; pauses the partitions whose range is read.
+        """Returns whether all ranges have been read, and pauses the partitions whose range has been read.
 
-        Also advances the progress bar. Without ranges the partitions are read without end, and the result is False.
+        Also advances the progress bar. If there are no ranges, the partitions are read without end, and the result is
+        False.
         """
         if not self._ends:
             return False

@@ -160,8 +160,8 @@ def _set_values(entries: Mapping[str, ConfigEntry], sources: Collection[int]) ->
 def group(admin: Admin, name: str) -> Described | None:
     """Returns the description of a group; None if it does not exist.
 
-    A group of another protocol than that of consumers, such as a share group, is described by its type, its protocol
-    and its state only.
+    A group that is not a consumer group, such as a share group, is described by its type, its protocol and its state
+    only.
     """
     found = admin.describe_groups([name])
     if name in found.errors or found[name].state == "Dead":

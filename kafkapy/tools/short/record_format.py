@@ -177,7 +177,8 @@ def encode(data: bytes, encoding: str) -> bytes:
 
 
 def decode(text: bytes, encoding: str) -> bytes:
-    """Returns the bytes of which `text` is the encoding, as `encode` returns it. Raises ValueError for invalid text."""
+    """Returns the bytes that `text` represents in an encoding; the reverse of `encode`. Raises ValueError for invalid
+    text."""
     if encoding == HEX:
         return binascii.unhexlify(text.strip())
     return base64.b64decode(text, validate=True) if encoding == BASE64 else text

@@ -13,7 +13,10 @@ _OTHER_MEANING = frozenset(("true", "false", "null", "yes", "no", "on", "off", "
 
 
 def yaml_text(value: Any) -> str:
-    """Returns a document of dicts, lists, texts, numbers, booleans and None, which ends with a line feed."""
+    """Returns `value` as a YAML document, which ends with a line feed.
+
+    `value` may consist of dicts, lists, texts, numbers, booleans and None.
+    """
     return "".join(f"{line}\n" for line in _lines(value))
 
 

@@ -1,4 +1,7 @@
-"""The generators of keys and values: constant, sequential, random or null bytes by the number of the record."""
+"""The functions that generate the key or the value of a record from the number of the record.
+
+Trogdor's types of generators are constant, sequential and random bytes, null, and the present time.
+"""
 
 from __future__ import annotations
 

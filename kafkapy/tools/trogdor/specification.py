@@ -41,7 +41,7 @@ class Specification:
         return str(self._value(name, default, (str,), "a text"))
 
     def flag(self, name: str) -> bool:
-        """Returns whether a field is true. Raises ToolError if it is neither true nor false."""
+        """Returns whether the field `name` is true; False if it is missing. Raises ToolError for any other value."""
         return bool(self._value(name, False, (bool,), "true or false"))
 
     def map(self, name: str) -> dict[str, Any]:

@@ -43,8 +43,10 @@ def _ignore(event: Event) -> None:
 class ZooKeeperClient:
     """A session with a ZooKeeper server, below the chroot of its connect string. Context manager.
 
-    All methods that send a request raise ZooKeeperRequestError. `on_event` is called with each event, by a thread of
-    the client. The constructor raises ValueError for an invalid connect string; `connect` raises ConnectError.
+    All methods that send a request raise ZooKeeperRequestError if the request fails. `on_event` is called with each
+    event: by a thread of the client, or by the thread that calls the method that causes the event, such as `connect`,
+    `close` or `remove_watches`. The constructor raises ValueError for an invalid connect string; `connect` raises
+    ConnectError.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class ZooKeeperClient:
         self.close()
 
     def close(self) -> None:
-        """Closes the session; if it was open, calls `on_event` with an event of the state CLOSED."""
+        """Closes the session. If the session was open, also calls `on_event` with an event of the state CLOSED."""
         was_alive = self.is_alive
         self._connection.close()
         if was_alive:
@@ -250,7 +252,8 @@ class ZooKeeperClient:
         self._lasting_watches[mode].add(path)
 
     def remove_watches(self, path: str, kind: int) -> None:
-        """Removes the client's watches of a node; reports an event for each.
+        """Removes the client's watches of a node; calls `on_event` with an event for each kind of watch that is
+        removed.
 
         `kind` is CHILD_WATCHES, DATA_WATCHES or ANY_WATCHES.
         """
@@ -284,9 +287,9 @@ class ZooKeeperClient:
         self._on_event(event)
 
     def _restoring_frames(self, last_zxid: int) -> list[bytes]:
-        """Returns the requests that a new connection needs to have the identities and watches of the session.
+        """Returns the requests that restore the session's identities and watches on a new connection.
 
-        `last_zxid` is the last change that the client has seen; the server reports changes after it to the watches.
+        `last_zxid` is the last change that the client has seen; the server reports later changes to the watches.
         """
         frames = [
             encode_int(AUTH_XID) + encode_int(Op.AUTH) + encode_int(0) + encode_string(scheme) + encode_buffer(secret)

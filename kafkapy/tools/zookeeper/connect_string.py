@@ -16,7 +16,7 @@ class ConnectString(NamedTuple):
 
 
 def parse_connect_string(text: str) -> ConnectString:
-    """Parses `host:port,host:port/path`; the port is 2181 by default. Raises ValueError."""
+    """Parses `host:port,host:port/path`; the port is 2181 by default. Raises ValueError for an invalid text."""
     addresses, slash, path = text.partition("/")
     servers = tuple(_server(each.strip(), text) for each in addresses.split(",") if each.strip())
     if not servers:

@@ -40,9 +40,10 @@ class _Call:
 class Connection:
     """Sends requests and waits for their replies; a thread of its own receives, pings and connects again.
 
-    The thread calls `on_event` with each event. If it has continued the session on another connection, it calls
-    `frames_after_reconnect` with the last zxid seen. This returns the frames to send before all others; their replies
-    are ignored.
+    `on_event` is called with each event: by the caller of `open` for the first connection, and then by the thread. When
+    the thread has continued the session on a new connection, it calls `frames_after_reconnect(last_zxid)` with the
+    number of the last change that was received. The frames that this function returns are sent on the new connection
+    before all other requests, and the replies to them are ignored.
     """
 
     def __init__(

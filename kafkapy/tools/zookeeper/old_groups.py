@@ -23,8 +23,8 @@ _COORDINATOR_TIMEOUT_S = 10.0
 class OwnedPartition(NamedTuple):
     """A partition that a group reads.
 
-    `offset` is the group's offset and `end` that of the log; None if it is not known. `owner` is "none" without an
-    owner.
+    `offset` is the group's offset and `end` the end offset of the log; each is None if it is not known. `owner` is the
+    member that reads the partition, or "none" if there is none.
     """
 
     topic: str
@@ -42,7 +42,10 @@ class OwnedPartition(NamedTuple):
 
 
 class OldGroups:
-    """Reads and deletes the nodes of groups. Raises ZooKeeperRequestError. Not thread-safe."""
+    """Reads and deletes the nodes of groups in ZooKeeper. Not thread-safe.
+
+    The methods raise ZooKeeperRequestError if a request fails.
+    """
 
     def __init__(self, client: ZooKeeperClient) -> None:
         self._client = client
@@ -97,7 +100,8 @@ class OldGroups:
     def owned(self, admin: Admin, group: str, topics: Iterable[str]) -> list[OwnedPartition]:
         """Returns all partitions of the topics, each with the group's offset, the end of the log, and the owner.
 
-        The offset is the one committed to the coordinator or, without it, the one in ZooKeeper.
+        The offset is the one that the group has committed to its coordinator or, if there is none, the offset in
+        ZooKeeper.
         """
         partitions = [TopicPartition(topic, each) for topic in topics for each in self._assigned(topic)]
         committed = _committed(admin, group, partitions)

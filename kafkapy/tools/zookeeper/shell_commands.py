@@ -30,8 +30,10 @@ _MODES = {"PERSISTENT": zookeeper.PERSISTENT, "PERSISTENT_RECURSIVE": zookeeper.
 class ShellCommand(NamedTuple):
     """A command of the shell.
 
-    `usage` is the usage after its name, and `explains` the lines about flags that follow it. `run` is called with the
-    client and the words. `deprecated` is the form with a second argument that older releases had, "" if there was none.
+    `usage` describes the words after the command's name, and `explains` has lines about flags, which are printed after
+    the usage. `run` is called with the client and the words of the command line. `deprecated` is the form of the
+    command with a second argument that older releases had, such as "ls path [watch]"; it is "" if there was no such
+    form.
     """
 
     usage: str
