@@ -82,10 +82,10 @@ class OpenRequests:
 class NodeChannel:
     """Owns the queue of requests to one destination, and its connection.
 
-    `send` and `close` may be called from any thread, and the properties read from any. Callbacks run on the node
-    thread. When the connection is lost, the requests that were sent on it fail. Requests that were not sent yet wait
-    for the next attempt to connect, and fail if this attempt fails. After a failure the channel waits before it
-    connects again, by default 20 ms at first and at most a second.
+    `send` and `close` may be called, and the properties may be read, by any thread. Callbacks run on the node thread.
+    When the connection is lost, the requests that were sent on it fail. Requests that were not sent yet wait for the
+    next attempt to connect, and fail if this attempt fails. After a failure the channel waits before it connects again,
+    by default 20 ms at first and at most a second.
     """
 
     def __init__(
