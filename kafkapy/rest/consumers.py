@@ -33,8 +33,8 @@ _RECORD_OVERHEAD = 64
 class ConsumerInstance:
     """A consumer, the form of its records, and the offsets of the records that its client has received.
 
-    One request at a time: `run` waits for the lock. A record counts as received when it is in a response; only such
-    records are committed.
+    Requests are served one after the other: `run` waits until it has the lock. A record counts as received when it is
+    in a response; only the offsets of received records are committed.
     """
 
     def __init__(

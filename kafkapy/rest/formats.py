@@ -119,10 +119,10 @@ class Formats:
     def encoder(self, form: str, part: str, schema: str | int | None) -> Encode:
         """Returns the function that encodes keys or values (`part` is "key" or "value") in a form, such as AVRO.
 
-        `schema` is the text or the id of the schema, None for forms without schemas. The returned function blocks if
-        the registry has to be asked for the schema. This method raises RequestRefused if a schema is necessary and is
-        missing or invalid, or there is no registry; the returned function raises it for a value that the form cannot
-        represent.
+        `schema` is the text or the id of the schema, None for forms without schemas. This method raises RequestRefused
+        if a schema is necessary and is missing or invalid, or if there is no registry. The returned function blocks if
+        the registry has to be asked for the schema; it raises RequestRefused for a value that the form cannot
+        represent, and if the registry fails.
         """
         if form not in WITH_SCHEMA:
             return {BINARY: encode_binary, JSON: encode_json, TEXT: encode_text}[form]
