@@ -73,8 +73,10 @@ class Supervisor:
             )
 
     def start(self) -> None:
-        """Starts all nodes and returns when all are ready. Raises ToolError if a node ends, with the last line of the
-        node's output, or if a node is not ready in time."""
+        """Starts all nodes and returns when all are ready, or when a stop is requested.
+
+        Raises ToolError if a node ends, with the last line of the node's output, or if a node is not ready in time.
+        """
         for node in self._nodes.values():
             node.start()
         self._await_ready(self._nodes.values())
