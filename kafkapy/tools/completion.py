@@ -161,10 +161,10 @@ def _places(tools: Iterable[Tool]) -> Iterator[_Place]:
 
 
 def _kind(option: Option) -> str:
-    """Returns the kind of value that completion offers for an option: `Option.completes`, if it is not empty.
+    """Returns the kind of words that completion offers as the value of an option; "" if it offers none.
 
-    Otherwise the option's name decides: "topic" or "group" if its value is the name of a topic or group on the broker,
-    else "".
+    The kind is `Option.completes`, if that is not empty. Otherwise it is "topic" or "group" for the options in
+    NAMES_BY_OPTION, whose values are names of topics or groups on the broker.
     """
     return option.completes or (NAMES_BY_OPTION.get(option.name, "") if option.argument is not None else "")
 

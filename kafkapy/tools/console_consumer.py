@@ -188,8 +188,8 @@ class ConsoleConsumer:
     def print_all(self, max_messages: int, timeout_ms: int | None) -> None:
         """Prints until `max_messages` records were printed (-1: no limit), or until `stop` is called.
 
-        Also ends when no record has arrived for `timeout_ms` (with None it waits for records without end), and when no
-        further records have to be read.
+        Also returns when no record has arrived for `timeout_ms` (with None it waits for records without end), when no
+        further records have to be read, and after an ApiError, which is logged.
         """
         try:
             while max_messages < 0 or self.message_count < max_messages:

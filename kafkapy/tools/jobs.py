@@ -80,7 +80,10 @@ def run(arguments: Arguments) -> int | None:
 
 
 def list_jobs() -> int:
-    """Prints name and purpose of every job. Raises ToolError if the installation lacks them."""
+    """Prints name and purpose of every job; returns 0, the exit code.
+
+    Raises ToolError if the installation does not contain the jobs.
+    """
     paths = job_catalog.job_paths()
     if not paths:
         raise ToolError(f"there are no jobs in {job_catalog.JOBS_DIRECTORY}: this installation is not complete")
@@ -91,9 +94,11 @@ def list_jobs() -> int:
 
 
 def submit(words: Sequence[str]) -> int:
-    """Runs a job until it ends and returns its exit status.
+    """Runs a job until it ends and returns its exit status; `words` are the options of Spark, the job, and its own
+    options.
 
-    A job that a signal has ended has the status 128 plus the signal's number.
+    If a signal has ended the job, the status is 128 plus the signal's number. Without words it prints the help and
+    returns 1.
     """
     if not words or words[0] in ("--help", "-h"):
         print(SUBMIT_HELP, end="")

@@ -103,9 +103,9 @@ def _searches(server: str, rate: float) -> Iterator[None]:
 
 
 def _hot_search(program: Path, arguments: Arguments, server: str, directory: Path) -> int:
-    """Runs the job and prints its output; returns 0 when it has printed the wanted number of windows.
+    """Runs the job and prints its output; returns 0, the exit code, when the wanted number of windows has been printed.
 
-    Spark's log is written to a file in `directory`. Raises ToolError with the end of this log if the job ends before.
+    Spark's log is written to a file in `directory`. If the job ends earlier, raises ToolError with the end of this log.
     """
     environment = spark_submit.spark_environment(program, os.environ)
     words = ["--bootstrap-server", server, "--window", arguments["window"], "--slide", arguments["slide"]]

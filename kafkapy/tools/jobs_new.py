@@ -21,9 +21,10 @@ Run the test with pytest, and the job with kafkapy jobs submit NAME/NAME.py
 
 
 def new_job(words: Sequence[str]) -> int:
-    """Writes a job into a new folder of the working directory and prints how to run it.
+    """Writes a job into a new folder of the working directory and prints how to run it; returns 0, the exit code.
 
-    Raises ToolError if the name cannot be that of a module, if it belongs to a bundled job, or if the folder exists.
+    The only word is the job's name. Without words it prints the help and returns 1. Raises ToolError if the name cannot
+    be that of a module, if it belongs to a bundled job, or if the folder exists.
     """
     if not words or words[0] in ("--help", "-h"):
         print(HELP, end="")

@@ -154,9 +154,9 @@ class Arguments:
         return tuple(self._found)
 
     def __getitem__(self, name: str) -> Any:
-        """Returns the argument of a flag, its default or None; for a switch, whether it was given.
+        """Returns the value of a flag; if it was not given, its default, which is None if it has none.
 
-        Raises UsageError if a flag with one value was given several times.
+        For a switch, returns whether it was given. Raises UsageError if a flag with one value was given several times.
         """
         option = self._options[name]
         if option.argument is None:
@@ -169,7 +169,8 @@ class Arguments:
         return values[0]
 
     def values(self, name: str) -> list[Any]:
-        """Returns all values of a flag that may be repeated; for an absent flag its default, or []."""
+        """Returns all values of a flag that may be repeated; if it was not given, a list of its default, or [] without
+        a default."""
         option = self._options[name]
         found = list(self._found.get(name, ()))
         return found if found or option.default is None else [option.default]

@@ -19,7 +19,11 @@ class OptionParser:
     def __init__(
         self, options: Iterable[Option], fill_in: Callable[[dict[str, list[Any]]], None] | None = None
     ) -> None:
-        """`fill_in(found)` is called before required flags are checked; it may change `found`, {flag name: values}."""
+        """Creates a parser of the flags `options`.
+
+        `fill_in(found)` is called before required flags are checked. It may change `found`, which maps the name of each
+        flag that was given to the list of its values.
+        """
         self._options = tuple(options)
         self._fill_in = fill_in
         self._by_name = {name: option for option in self._options for name in (option.name, *option.aliases)}

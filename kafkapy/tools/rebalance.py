@@ -67,7 +67,10 @@ def _check_controller_flags(arguments: Arguments) -> None:
 
 
 def rules_of(arguments: Arguments) -> Rules:
-    """Returns the goals, limits and exceptions that the flags name. Raises UsageError for invalid values."""
+    """Returns the rules that the flags name: goals, limits, and topics and brokers that are treated differently.
+
+    Raises UsageError for invalid values.
+    """
     goals = arguments["goals"].split(",")
     unknown = sorted(set(goals) - set(_GOALS))
     if unknown:
@@ -124,9 +127,10 @@ def check_rules(rules: Rules, brokers: Sequence[BrokerState], partitions: Sequen
 
 
 def read_cluster(admin: Admin, sample_s: float) -> tuple[list[BrokerState], list[PartitionLoad]]:
-    """Returns the live brokers, and all partitions with their size and their traffic.
+    """Returns the live brokers, and all partitions with their sizes and their traffic.
 
-    The traffic is the bytes per second by which a log grows; the call blocks for `sample_s` seconds to measure it.
+    The traffic is the number of bytes per second by which a log grows. To measure it, the call blocks for `sample_s`
+    seconds; if `sample_s` is 0, the traffic is 0.
     """
     nodes = admin.describe_cluster().brokers
     live = [each.node_id for each in nodes]

@@ -59,9 +59,10 @@ class TopicFeeder:
         self.sent = 0
 
     def feed(self, limit: int | None = None) -> int:
-        """Sends `limit` samples, or without a limit samples until `stop` is called; returns the number of samples sent.
+        """Sends `limit` samples, or samples without end if `limit` is None; returns the number of samples sent.
 
-        Waits for their delivery. Raises ApiError if a record could not be delivered.
+        Ends earlier when `stop` is called. Waits for the delivery of all records; raises ApiError, and sends no more
+        records, after a record could not be delivered.
         """
         started_ms = self._clock.monotonic_ms()
         with Progress(limit or 0, "records") as progress:

@@ -34,8 +34,9 @@ class Words(NamedTuple):
 class Flags(NamedTuple):
     """The flags, one letter each, that a command accepts.
 
-    `switches` have no value, and `valued` are followed by one. Of the flags in `group` at most one may be given;
-    exactly one if `needs_group` is not "", which is then the name of the group in the error message.
+    `switches` have no value, and `valued` are followed by a value. At most one of the flags in `group` may be given. If
+    `needs_group` is not "", exactly one of them must be given, and `needs_group` is the name of the group in the error
+    message.
     """
 
     switches: str = ""

@@ -86,8 +86,8 @@ class Connection:
     def call(self, op: int, body: bytes, path: str | None, xid: int | None = None) -> JuteReader:
         """Sends a request with the operation code `op`, waits for its reply, and returns a reader of the reply's body.
 
-        `xid` is the number of the request; None means the next free number. Raises ZooKeeperRequestError, with `path`,
-        for an error.
+        `xid` is the number of the request; None means the next free number. Raises ZooKeeperRequestError if the server
+        refuses the request or the connection is lost; `path` is named in the message.
         """
         with self._lock:
             if not self._is_alive or self._socket is None:

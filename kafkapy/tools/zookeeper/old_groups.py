@@ -77,7 +77,10 @@ class OldGroups:
         return int(data) if data is not None and is_number(data) else None
 
     def delete(self, group: str) -> bool:
-        """Deletes a group; returns False if it has members. Raises ZooKeeperRequestError for an unknown group."""
+        """Deletes a group; returns False if it has members, or if a node could not be deleted.
+
+        Raises ZooKeeperRequestError for an unknown group.
+        """
         if not self.exists(group):
             raise ZooKeeperRequestError(NO_NODE, f"{CONSUMERS_PATH}/{group}")
         return not self.is_active(group) and self._client.delete_all(f"{CONSUMERS_PATH}/{group}")
