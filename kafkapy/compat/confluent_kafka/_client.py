@@ -51,10 +51,10 @@ def seconds(timeout: float | None) -> float | None:
 
 
 def time_left(timeout: float | None) -> Callable[[], float]:
-    """Returns a function that returns how much of a time-out is left, in seconds, at least 0.
+    """Returns a function that returns how many seconds of a time-out are left, at least 0.
 
-    The time begins with this call. A negative time-out means no limit, which is 24 days here. Raises TypeError for a
-    time-out that is not a number.
+    The time-out begins with this call. None and a negative number mean no limit, which is 24 days (INT_MAX ms) here.
+    Raises TypeError for another type.
     """
     limit_s = seconds(timeout)
     end_s = time.monotonic() + (_NO_LIMIT_S if limit_s is None else limit_s)
@@ -102,9 +102,9 @@ class Callbacks:
         self.log(logging.ERROR, "FAIL", error.str())
 
     def log(self, level: int, facility: str, text: str) -> None:
-        """Adds a line for the logger of the program, if it has given one.
+        """Adds a line for the logger of the program, if the configuration contains a logger.
 
-        `level` is that of `logging`, and `facility` librdkafka's name for the kind of event, such as "FAIL".
+        `level` is a level of the module `logging`; `facility` is librdkafka's name of the event's kind, such as "FAIL".
         """
         logger = self._logger
         if logger is not None:
@@ -263,7 +263,10 @@ class Client:
 
 
 def error_of(error: BaseException) -> KafkaError:
-    """Returns the KafkaError that corresponds to an exception of kafkapy, or that a KafkaException contains."""
+    """Returns the KafkaError that a KafkaException contains, or that corresponds to an exception of kafkapy.
+
+    Any other exception becomes a KafkaError with the code `_FAIL`.
+    """
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         return error.args[0]
     if isinstance(error, ApiError | KafkapyError):

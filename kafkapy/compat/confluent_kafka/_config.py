@@ -67,11 +67,11 @@ def invalid(message: str) -> KafkaException:
 
 
 class Settings:
-    """The typed values of one configuration, by librdkafka's keys, and its callbacks. Immutable once made.
+    """The typed values of one configuration, by librdkafka's keys, and the callbacks that it contains.
 
     `conf` is the dictionary of the program; `more` has its keyword arguments, which override those of `conf`. `role` is
-    PRODUCER, CONSUMER or ADMIN. Raises KafkaException for an unknown key, with the nearest known one, for an invalid
-    value, and for a key that kafkapy cannot honour.
+    PRODUCER, CONSUMER or ADMIN. After the constructor, only `replace` changes a value. Raises KafkaException for an
+    unknown key (and names the nearest known key), for an invalid value, and for a key that kafkapy cannot honour.
     """
 
     def __init__(self, role: str, conf: Mapping[str, Any] | None, more: Mapping[str, Any]) -> None:
@@ -95,7 +95,7 @@ class Settings:
         return None if isinstance(row, Alias | Callback) else row.default
 
     def replace(self, key: str, value: Any) -> None:
-        """Replaces the value of a key, for `set_sasl_credentials`."""
+        """Replaces the value of a key. `set_sasl_credentials` calls this method for the user name and the password."""
         self._values[key] = value
 
     def is_set(self, key: str) -> bool:

@@ -11,7 +11,7 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class Alias(NamedTuple):
-    """A key that is another name of the key `of`."""
+    """A configuration key that is only another name; `of` is the key that it stands for."""
 
     of: str
 

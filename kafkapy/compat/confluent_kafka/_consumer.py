@@ -72,7 +72,7 @@ class _InnerConsumer(KafkapyConsumer):
         return None if state is None else (state.log_start_offset, state.high_watermark)
 
     def ends_reached(self) -> Iterable[tuple[Place, int]]:
-        """Yields (partition, position) for each assigned partition all of whose records the consumer has returned.
+        """Yields (partition, position) for each assigned partition whose records the consumer has returned to its end.
 
         The position is the partition's end offset, or the last stable offset for `read_committed`.
         """
@@ -105,10 +105,10 @@ class _Rebalances:
 
 
 class Consumer(Client):
-    """Reads records, as a member of a group (`subscribe`) or of chosen partitions (`assign`).
+    """Reads records from partitions that its group assigns (`subscribe`) or that the program chooses (`assign`).
 
     `Consumer(config)`; the keys are librdkafka's. Any thread may call a method while another one polls. Raises
-    KafkaException for an invalid configuration, ValueError without `group.id`.
+    KafkaException for an invalid configuration, and ValueError if `group.id` is not set.
     """
 
     _closed_message = "Consumer closed"
@@ -175,7 +175,7 @@ class Consumer(Client):
         return record_view(Message, record)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Returns `num_messages` messages, or fewer if `timeout` seconds (-1: no limit) have passed before. Blocks."""
+        """Returns `num_messages` messages, or fewer after `timeout` seconds (-1: no limit). Blocks."""
         if not 0 <= num_messages <= _MOST_OF_A_CALL:
             raise ValueError("num_messages must be between 0 and 1000000 (1M)")
         limit_s = seconds(timeout)
@@ -203,7 +203,7 @@ class Consumer(Client):
         """Calls the program's waiting callbacks, and at intervals of `_ATTENTION_S` also serves the group.
 
         To serve the group is to perform its due work (heartbeats, joining) and to commit offsets if the commit interval
-        is over.
+        is over. `now_s` is the monotonic time in seconds.
         """
         self._callbacks.serve()
         if now_s < self._attention_s or self._is_closed:
@@ -277,8 +277,8 @@ class Consumer(Client):
     ) -> None:
         """Subscribes to topics; a name that begins with ^ is a regular expression.
 
-        A later `poll` calls a callback as `on_assign(consumer, partitions)`, with this consumer and a list of
-        TopicPartitions. Raises KafkaException for an empty list, an empty name or an invalid expression.
+        A later `poll` calls the callback for a rebalance as `callback(consumer, partitions)`, with this consumer and a
+        list of TopicPartitions. Raises KafkaException for an empty list, an empty name or an invalid expression.
         """
         self._check_open()
         if not isinstance(topics, list) or not all(isinstance(each, str) for each in topics):
@@ -303,11 +303,11 @@ class Consumer(Client):
         self._forget(None)
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Reads exactly these partitions, from their offsets; without an offset, from the committed one.
+        """Reads exactly these partitions from their offsets, by default from their committed offsets.
 
-        Within `on_assign` it only chooses the offsets, and raises KafkaException unless the partitions are exactly the
-        ones that the group has assigned. Elsewhere, while topics are subscribed, it raises KafkaException; an empty
-        list has no effect then.
+        In the callback `on_assign`, it only sets where reading begins, and raises KafkaException unless the partitions
+        are exactly the ones that the group has assigned. Elsewhere, while topics are subscribed, it raises
+        KafkaException unless the list is empty; an empty list then has no effect.
         """
         self._check_open()
         wanted = checked(partitions)
@@ -337,7 +337,7 @@ class Consumer(Client):
             self.assign([])
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        """Reads these partitions in addition; within `on_assign` it chooses their offsets, as `assign` does."""
+        """Reads these partitions in addition to the assigned ones; in `on_assign`, only sets where reading begins."""
         self._check_open()
         wanted = checked(partitions)
         if self._assigning is not None:
@@ -505,9 +505,10 @@ class Consumer(Client):
         return found_now
 
     def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
-        """Returns the partitions with the offset of the first record at a timestamp (ms) or a later one. Blocks.
+        """Returns, for each partition, the offset of the first record with the given timestamp or a later one. Blocks.
 
-        The timestamp is in the field `offset`; the offset is OFFSET_END if there is no such record.
+        The argument has the timestamp, in ms since 1970, in the field `offset` of each partition. The result has the
+        found offset in the field `offset`, or OFFSET_END if there is no such record.
         """
         self._check_open()
         wanted = {Place(each.topic, each.partition): each.offset for each in checked(partitions)}
@@ -547,10 +548,11 @@ class Consumer(Client):
         asynchronous: bool = True,
         **legacy: Any,
     ) -> list[TopicPartition] | None:
-        """Commits the offset after `message`, or `offsets`, or if both are None the stored offsets.
+        """Commits the offset after `message`, or the given `offsets`, or the stored offsets if both are None.
 
-        Without `asynchronous` it blocks and returns the partitions with their offsets. Otherwise a later `poll` calls
-        `on_commit`. Raises KafkaException.
+        If `asynchronous` is False, blocks and returns the partitions with their offsets. Otherwise returns None, and a
+        later `poll` calls `on_commit`. `legacy` may have `async`, the old name of `asynchronous`. Raises ValueError for
+        both `message` and `offsets`, and KafkaException if a blocking commit fails or there is no offset to commit.
         """
         self._check_open()
         asynchronous = legacy.pop("async", asynchronous)
@@ -573,7 +575,7 @@ class Consumer(Client):
         return partitions_of(wanted)
 
     def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
-        """Returns the partitions with the offsets that the group has committed, OFFSET_INVALID without one. Blocks."""
+        """Returns the partitions with their committed offsets, or OFFSET_INVALID where none is committed. Blocks."""
         self._check_open()
         wanted = [Place(each.topic, each.partition) for each in checked(partitions)]
         left_s = time_left(timeout)
@@ -637,12 +639,12 @@ class Consumer(Client):
         return group_metadata_bytes(self._client.group_metadata())
 
     def memberid(self) -> str | None:
-        """Returns the member id that the coordinator knows this consumer by; None before it has joined."""
+        """Returns the member id of this consumer in its group, or None if the consumer has not joined the group yet."""
         self._check_open()
         return self._client.group_metadata().member.member_id or None
 
     def close(self) -> None:
-        """Commits the stored offsets if `enable.auto.commit` is on, leaves the group and closes the connections."""
+        """Commits the stored offsets if `enable.auto.commit` is on, leaves the group and disconnects. Blocks."""
         if self._is_closed:
             return
         with self._lock:
@@ -666,9 +668,9 @@ class Consumer(Client):
         return None
 
     def _call(self, prefix: str, call: Callable[[], Any]) -> Any:
-        """Calls a function while no other thread uses the consumer, and returns its result.
+        """Calls `call` while no other thread uses the consumer, and returns the result of the call.
 
-        Raises KafkaException, whose text begins with `prefix`, for an exception of kafkapy's client.
+        If `call` raises an exception of kafkapy's client, raises a KafkaException whose text begins with `prefix`.
         """
         self._callers += 1
         try:

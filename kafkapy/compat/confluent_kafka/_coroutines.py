@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 def coroutine_of(
     method: Callable[Concatenate[Any, Parameters], Result],
 ) -> Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]]:
-    """Returns a coroutine function, to be an attribute of a class, that runs the blocking `method` on a thread.
+    """Returns a coroutine function that runs a blocking `method` on a thread, to be the attribute of an asyncio class.
 
-    The coroutine awaits `self._call(found, arguments)`, where `found` is the method of the object `self._blocking` that
-    has the name of `method`; so an override in the object's class is called. The coroutine function has the name and
-    the docstring of `method`.
+    The coroutine takes the method with the same name from the object `self._blocking`, so that it also calls a method
+    that overrides `method` there. It awaits `self._call(found, arguments)`, where `found` is the method that was taken.
+    The coroutine function has the name and the docstring of `method`.
     """
     name = method.__name__
 

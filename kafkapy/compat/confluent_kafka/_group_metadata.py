@@ -1,4 +1,7 @@
-"""The bytes that stand for a consumer's membership between `consumer_group_metadata` and a producer's transaction."""
+"""Converts a consumer's membership in its group to bytes, and the bytes to the membership.
+
+`Consumer.consumer_group_metadata` returns the bytes, and `Producer.send_offsets_to_transaction` accepts them.
+"""
 
 from __future__ import annotations
 

@@ -121,16 +121,17 @@ class _InnerProducer(KafkapyProducer):
             self.finished.append((futures, len(futures), batch, latency_s))
 
     def state_after(self, error: BaseException) -> str | None:
-        """Returns the name of librdkafka's error of `produce` if `error` has made the transaction or the producer fail.
+        """Returns the name of the error that `produce` reports after `error`: "_STATE", "_FATAL" or None.
 
-        Otherwise returns None.
+        The name is "_STATE" if `error` has made the transaction fail and the transaction can be aborted, and "_FATAL"
+        if `error` has made the producer unusable. It is None if `error` has done neither.
         """
         if self._transactions is None or self._transactions.failure is not error:
             return None
         return "_STATE" if self._transactions.can_abort else "_FATAL"
 
     def start_flushing(self) -> None:
-        """Sends all batches without lingering, until `stop_flushing`."""
+        """Sends all batches without lingering, until `stop_flushing` is called. Used for the duration of a flush."""
         with self._network.lock:
             self._sender.flushing += 1
         self._network.wake_for(0)
@@ -277,9 +278,9 @@ class Producer(Client):
         return added
 
     def _send_values(self, topic: str, messages: list[dict[str, Any]]) -> bool:
-        """Adds records that have nothing but a value in bytes, all at once and without keeping a report of each.
+        """Adds records that have only a value in bytes, all at once and without keeping a report of each.
 
-        Returns False, and adds none, if a record has more than that or a large value, if the topic's partitions are not
+        Returns False, and adds none, if a record has another field or a large value, if the topic's partitions are not
         known yet, if the records do not all fit into the queue, or if the producer accepts none now, for example
         outside of a transaction.
         """
@@ -540,7 +541,8 @@ class Producer(Client):
     def commit_transaction(self, timeout: float = -1) -> None:
         """Sends the remaining records, calls their callbacks, and commits the transaction.
 
-        Blocks for at most `timeout` seconds (-1: no limit for the records, then the default of kafkapy's producer).
+        Blocks for at most `timeout` seconds. If `timeout` is -1, the wait for the records has no limit, and the commit
+        has the default limit of kafkapy's producer.
         """
         self._need_transactions()
         limit_s, left_s = seconds(timeout), time_left(timeout)

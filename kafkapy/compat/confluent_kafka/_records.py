@@ -14,9 +14,9 @@ Headers = dict[str, str | bytes | None] | list[tuple[str, str | bytes | None]]
 
 
 class _Fields:
-    """The content of a Message without a ConsumerRecord: of a delivery report, or of a message that was changed.
+    """The content of a Message without a ConsumerRecord: a delivery report, or a message that was changed.
 
-    The attributes have the names of those of ConsumerRecord.
+    The attributes have the names of ConsumerRecord's attributes, so that a Message can read both.
     """
 
     __slots__ = (
@@ -204,7 +204,7 @@ class Messages:
 class TopicPartition:
     """A partition, with an offset and metadata for a commit, and the error of an operation on it.
 
-    Two are equal if they name the same partition. `partition` and `offset` can be changed.
+    Two TopicPartitions are equal if they name the same partition. `partition` and `offset` can be changed.
     """
 
     __slots__ = ("_error", "_leader_epoch", "_metadata", "_topic", "offset", "partition")

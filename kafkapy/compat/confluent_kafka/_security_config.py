@@ -38,7 +38,7 @@ class Values(Protocol):
 
 
 def security_properties(settings: Values, invalid: Callable[[str], Exception]) -> dict[str, Any]:
-    """Returns kafkapy's keys of TLS and SASL. Reads the files of keys and certificates.
+    """Converts librdkafka's keys of TLS and SASL to kafkapy's. Reads the files of keys and certificates.
 
     Raises `invalid(message)` for values that kafkapy cannot use.
     """
@@ -100,7 +100,10 @@ def _login(mechanism: str, options: dict[str, str]) -> str:
 
 
 def sasl_properties(settings: Values, invalid: Callable[[str], Exception]) -> dict[str, Any]:
-    """Returns kafkapy's keys of SASL. Raises `invalid(message)` for values that kafkapy cannot use."""
+    """Converts librdkafka's keys of SASL to kafkapy's.
+
+    Raises `invalid(message)` for values that kafkapy cannot use.
+    """
     mechanism = settings["sasl.mechanisms"].upper()
     if mechanism not in _MODULES:
         raise invalid(f"No provider for SASL mechanism {mechanism}: kafkapy has {', '.join(_MODULES)}")

@@ -1,4 +1,4 @@
-"""The serializers and deserializers in a configuration: taking them out, building, closing."""
+"""Removes the serializers and deserializers from a client's configuration, builds them, and closes them."""
 
 from __future__ import annotations
 
@@ -37,10 +37,9 @@ def take_serdes(conf: dict[str, Any], key_property: str, value_property: str) ->
 
 
 async def take_serdes_awaited(conf: dict[str, Any], key_property: str, value_property: str) -> Serdes:
-    """Removes the serializers or deserializers from a configuration; a builder's `build` may be a coroutine function.
+    """Does the work of `take_serdes` for builders whose `build` may be a coroutine function, and awaits the coroutines.
 
-    Otherwise the arguments, the result and the errors are those of `take_serdes`. Raises ValueError if a key and its
-    builder are both given, or if a builder does not return a pair.
+    The arguments, the result and the errors are those of `take_serdes`.
     """
     taking = _Taking(conf, value_property)
     for name, is_key in ((key_property, True), (value_property, False)):
@@ -100,7 +99,7 @@ def offer_cluster_id(serdes: Serdes, resolver: Any, coroutine: Any = None) -> No
     """Passes functions that return the cluster's id to the serdes that accept them.
 
     A serde with the method `set_cluster_id_resolver` receives `resolver`, which blocks; a serde with the method
-    `set_async_cluster_id_resolver` receives `coroutine`, a coroutine function. None is not passed.
+    `set_async_cluster_id_resolver` receives `coroutine`, a coroutine function. A function that is None is not passed.
     """
     for serde in (serdes.key, serdes.value):
         for name, function in (("set_cluster_id_resolver", resolver), ("set_async_cluster_id_resolver", coroutine)):

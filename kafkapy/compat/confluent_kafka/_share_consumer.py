@@ -122,10 +122,11 @@ class ShareConsumer(Client):
             return sorted(self._client.subscription())
 
     def poll(self, timeout: float = -1) -> Messages:
-        """Returns the next messages, none after `timeout` seconds (-1: without a limit); blocks.
+        """Returns the next messages, or no message after `timeout` seconds (-1: without a limit). Blocks.
 
-        In implicit mode it accepts the messages of the last poll. Raises IllegalStateException without a subscription,
-        or in explicit mode while a message is not acknowledged.
+        With `share.acknowledgement.mode=implicit`, the call also accepts the messages of the last poll. With
+        `explicit`, it raises IllegalStateException while a message of the last poll is not acknowledged. Raises
+        IllegalStateException, too, without a subscription.
         """
         limit_s = seconds(timeout)
         with self._used():

@@ -37,10 +37,10 @@ _REQUESTS = {
 
 
 def _window(network: Network, samples: Samples, factor: int = 1) -> dict[str, int]:
-    """Returns the dictionary that librdkafka's statistics have for a window of values: avg, max, sum and cnt.
+    """Returns the statistics of a window of values in the form of librdkafka: a dictionary with avg, max, sum and cnt.
 
-    The window begins with the previous call for the same samples. All but the number of values are multiplied by
-    `factor`, which converts the unit.
+    The window begins with the previous call for the same samples. `factor` converts the unit of the values: avg, max
+    and sum are multiplied by it.
     """
     with network.lock:
         count, total, maximum = samples.take()
@@ -131,7 +131,7 @@ def producer_statistics(settings: Settings, client: Any, outstanding: int) -> st
 
 
 class Progress(NamedTuple):
-    """The progress of a consumer's program: its offsets by topic and then by partition, or by partition."""
+    """The offsets that the program of a consumer has received, stored and committed, and its number of rebalances."""
 
     delivered: dict[str, dict[int, int]]  # of the last record that the program has received
     stored: Mapping[Place, OffsetAndMetadata]
@@ -143,7 +143,7 @@ _NO_PROGRESS = Progress({}, {}, {}, 0)
 
 
 def consumer_statistics(settings: Settings, client: Any, progress: Progress = _NO_PROGRESS) -> str:
-    """Returns the statistics of a consumer as JSON."""
+    """Returns the statistics of a consumer as JSON; `progress` has the offsets that its program has reached."""
     network: Network = client._network
     found = _client(settings, network)
     topics = list(network.metrics.topics.items())

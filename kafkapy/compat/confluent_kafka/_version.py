@@ -7,7 +7,7 @@ _LIBRDKAFKA = "2.16.0"
 
 
 def _hexadecimal(text: str) -> int:
-    """Returns a version as librdkafka numbers it: "1.2.3" is 0x010203ff, where ff stands for a release."""
+    """Returns a version as librdkafka's integer: "1.2.3" is 0x010203ff, where the last byte, ff, means a release."""
     major, minor, patch = (int(part) for part in text.split("."))
     return major << 24 | minor << 16 | patch << 8 | 0xFF
 

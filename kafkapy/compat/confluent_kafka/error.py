@@ -20,9 +20,9 @@ __all__ = [
 
 
 class _KafkaClientError(KafkaException):
-    """The base of the errors of one record: `args[0]` is a KafkaError and `exception` is what caused it.
+    """The base of the errors of one record: `args[0]` is a KafkaError, `exception` the exception that caused it.
 
-    `kafka_message` is the record as a Message, None for a record that was not produced.
+    `kafka_message` is the record as a Message, or None if the record was not produced.
     """
 
     def __init__(

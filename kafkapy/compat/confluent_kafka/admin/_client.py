@@ -88,7 +88,10 @@ class AdminClient(Client):
         return limit_s
 
     def _time_left(self, limit_s: float | None) -> Callable[[], float]:
-        """Returns a function that returns the seconds left for the next request of an operation, see `_limit`."""
+        """Returns a function that returns the seconds left for the next request of an operation.
+
+        The operation begins with this call and may last `limit_s` seconds, or `socket.timeout.ms` if `limit_s` is None.
+        """
         return time_left(self._settings["socket.timeout.ms"] / 1000 if limit_s is None else limit_s)
 
     # Topics
@@ -443,8 +446,9 @@ class AdminClient(Client):
     def describe_user_scram_credentials(self, users: list[str] | None = None, **kwargs: Any) -> Future[Any] | Futures:
         """Describes the SCRAM credentials of users.
 
-        Returns a future for each user, whose result is a UserScramCredentialsDescription. Without `users` returns one
-        future, whose result is the dictionary of the descriptions of all users that have credentials.
+        Returns a future for each user, whose result is a UserScramCredentialsDescription. If `users` is None, returns
+        one future instead; its result is a dictionary with the description of each user that has credentials, by user
+        name.
         """
         limit_s = self._limit(kwargs)
         checks.check_users(users)

@@ -59,7 +59,7 @@ def partition(found: Place) -> TopicPartition:
 
 
 def node(found: Any) -> model.Node:
-    """Converts a broker as kafkapy's admin client describes it to confluent-kafka's Node."""
+    """Returns confluent-kafka's Node for `found`, a broker in the form of kafkapy's admin client."""
     return model.Node(found.node_id, found.host, found.port, found.rack)
 
 
@@ -115,7 +115,10 @@ def described_configs(resource: ConfigResource, found: dict[str, kafkapy.ConfigE
 
 
 def _source(number: int) -> Any:
-    """Returns `number`, Kafka's number of a value's source; that of UNKNOWN_CONFIG if ConfigSource lacks it."""
+    """Returns `number`, Kafka's number for the source of a configuration value, if ConfigSource contains the number.
+
+    Otherwise returns the number of UNKNOWN_CONFIG.
+    """
     return number if any(number == each.value for each in ConfigSource) else ConfigSource.UNKNOWN_CONFIG.value
 
 
@@ -309,7 +312,7 @@ def timestamp(spec: OffsetSpec) -> int:
 
 
 def offset_info(found: Any) -> ListOffsetsResultInfo:
-    """Converts an offset that kafkapy's admin client has looked up to confluent-kafka's ListOffsetsResultInfo."""
+    """Returns confluent-kafka's ListOffsetsResultInfo for `found`, an offset in the form of kafkapy's admin client."""
     return ListOffsetsResultInfo(found.offset, found.timestamp, found.leader_epoch)
 
 
@@ -325,7 +328,7 @@ def mechanism(wanted: ScramMechanism) -> kafkapy.ScramMechanism:
 
 
 def upsertion(wanted: UserScramCredentialUpsertion) -> kafkapy.NewScramCredential:
-    """Converts confluent-kafka's SCRAM credential to be set to kafkapy's."""
+    """Converts a new or changed SCRAM credential in confluent-kafka's form to kafkapy's NewScramCredential."""
     info = wanted.scram_credential_info
     return kafkapy.NewScramCredential(
         wanted.user, mechanism(info.mechanism), wanted.password, info.iterations, wanted.salt

@@ -1,4 +1,4 @@
-"""The futures of AdminClient: the operations run on a few threads, and each key has a future of its own."""
+"""Runs the operations of AdminClient on a few threads, and returns one future for each key of an operation."""
 
 from __future__ import annotations
 

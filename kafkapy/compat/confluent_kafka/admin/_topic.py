@@ -11,7 +11,7 @@ from kafkapy.compat.confluent_kafka.admin._acl import operations_of
 
 
 class TopicDescription:
-    """A topic and its partitions."""
+    """A topic: its name, its id, its partitions, and the operations that the client may perform on it."""
 
     def __init__(
         self,

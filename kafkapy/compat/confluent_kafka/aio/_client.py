@@ -14,8 +14,9 @@ from kafkapy.compat.confluent_kafka.aio._loop import in_executor
 class AioClient:
     """A client that runs the blocking methods of another client on the threads of an executor.
 
-    An `async with` statement closes it. Only mypy demands that subclasses define the abstract methods: like
-    confluent-kafka's classes, these have no metaclass, so that a program can give its subclass one.
+    An `async with` statement closes the client. The class is not an ABC, so that it has no metaclass and a program can
+    give its own subclass one, as with confluent-kafka's classes. Only mypy therefore checks that a subclass defines the
+    abstract methods.
     """
 
     _blocking: Any
@@ -36,9 +37,9 @@ class AioClient:
 
 
 class SerdeClient(AioClient):
-    """A client with serializers or deserializers ("serdes"), which has to be awaited: `client = await Kind(conf)`.
+    """A client with serializers or deserializers ("serdes"); it starts when awaited: `client = await Kind(conf)`.
 
-    In a derived class `_properties` has the configuration keys of the serdes for record keys and for values.
+    In a derived class `_properties` has two configuration keys: that of the key's serde and that of the value's serde.
     """
 
     _properties: tuple[str, str]

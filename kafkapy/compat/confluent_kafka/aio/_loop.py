@@ -14,7 +14,7 @@ _CALLBACKS = ("error_cb", "throttle_cb", "stats_cb", "on_commit")
 
 
 class LoopLogger:
-    """A logger that can be used by any thread: another logger writes its lines, on the thread of the event loop."""
+    """A logger for any thread: it passes the lines to another logger, which writes them on the event loop's thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, logger: logging.Logger) -> None:
         self._loop = loop

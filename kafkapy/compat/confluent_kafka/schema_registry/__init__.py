@@ -1,7 +1,8 @@
 """The schema registry client and serializers of confluent-kafka, on `kafkapy.client.schema`.
 
-The rules of data contracts are executed by the executors that a program registers in a RuleRegistry. kafkapy has none
-of its own, so that a schema with a rule of another type cannot be used, unless the rule's action for failures is NONE.
+The rules of data contracts are executed by executors. kafkapy contains no executor: a program registers one for each
+type of rule in a RuleRegistry. A value whose schema has a rule of a type without an executor cannot be serialized or
+deserialized, unless the rule's action for failures is NONE.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The values by which confluent-kafka's registry client associates subjects with resources, such as topics."""
+"""The requests and responses by which confluent-kafka's registry client associates subjects with resources.
+
+A resource is, for example, a topic.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ class AssociationInfo(Fields):
 
 @dataclass(slots=True)
 class AssociationCreateOrUpdateInfo(Fields):
-    """An association to create, or the new state of one."""
+    """An association to create, or the new state of an existing association."""
 
     subject: str | None = None
     association_type: str | None = None
@@ -57,7 +60,7 @@ class AssociationCreateOrUpdateInfo(Fields):
 
 
 class _Resource(Fields):
-    """A resource with its associations, which are values of `_info`."""
+    """A resource with its associations. `_info` is the class of the associations."""
 
     __slots__ = ()
     _info: ClassVar[type[Fields]]

@@ -43,7 +43,7 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
 def _kind(schema: Any) -> str:
     """Returns the name of an Avro schema's type, such as "record" or "string"; "union" for a list.
 
-    If a schema refers to a defined type by its name, this is the name.
+    If a schema refers to a defined type by its name, returns the name of the defined type.
     """
     if isinstance(schema, list):
         return "union"

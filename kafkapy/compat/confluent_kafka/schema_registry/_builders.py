@@ -146,10 +146,10 @@ class Building:
         return build_serde(client, config, self._construct, init), dict(conf)
 
     def _taken(self) -> tuple[Any, Any, Any]:
-        """Returns (client, configuration, init): what was set to get the registry's client, and the serde's function.
+        """Returns (client, configuration, init): three settings of the builder, each None if it was not set.
 
-        The configuration is the one to make a client from; `init` is to be called with the new serde. Each is None if
-        it was not set. Raises ValueError if a builder for Protobuf has no message type.
+        `client` is the registry's client, `configuration` is the one from which a client is to be made, and `init` is
+        the function to call with the new serde. Raises ValueError if a builder for Protobuf has no message type.
         """
         if "message_type" in self._parameters and self._values.get("message_type") is None:
             raise ValueError("a builder for Protobuf requires a message type; call set_message_type()")

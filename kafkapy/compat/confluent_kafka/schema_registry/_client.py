@@ -53,10 +53,10 @@ class _Latest(NamedTuple):
 class SchemaRegistryClient(Closing):
     """A client of a schema registry. Any thread may use it. `conf` has confluent-kafka's keys; others raise ValueError.
 
-    Arguments of several methods: `deleted` includes versions and subjects that were deleted softly, and `deleted_only`
-    excludes all others. `offset` is the number of elements of a list to skip, and `limit` the greatest number to
-    return, -1 for all. `fmt` is the form of a schema's text, such as "serialized". Methods raise SchemaRegistryError
-    for a request that the registry refuses, and OSError if the registry cannot be reached.
+    Arguments of several methods: `deleted` also returns versions and subjects that were deleted softly, and
+    `deleted_only` returns only those. `offset` is the number of elements of a list to skip, and `limit` the greatest
+    number to return, -1 for all. `fmt` is the form of a schema's text, such as "serialized". Methods raise
+    SchemaRegistryError for a request that the registry refuses, and OSError if the registry cannot be reached.
     """
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
@@ -381,7 +381,7 @@ class SchemaRegistryClient(Closing):
     def get_contexts(self, offset: int = 0, limit: int = -1) -> list[str]:
         """Returns the names of the registry's contexts.
 
-        Skips the first `offset`, and returns at most `limit` (-1: all).
+        Skips the first `offset` names, and returns at most `limit` of the rest (-1: all).
         """
         return list(self._send("GET", "/contexts", _query(offset=offset, limit=limit)))
 
@@ -394,7 +394,12 @@ class SchemaRegistryClient(Closing):
         offset: int = 0,
         limit: int = -1,
     ) -> list[Association]:
-        """Returns the associations of a resource, such as a topic. The registry of kafkapy has none."""
+        """Returns the associations of a resource, such as a topic.
+
+        `resource_type` and `association_types` select associations; None selects all. Skips the first `offset`
+        associations, and returns at most `limit` of the rest (-1: all). The registry of kafkapy does not support
+        associations.
+        """
         path = f"/associations/resources/{quote(resource_namespace, safe='')}/{quote(resource_name, safe='')}"
         query: dict[str, Any] = _query(resourceType=resource_type, offset=offset, limit=limit)
         found = self._send("GET", path, query | ({"associationType": association_types} if association_types else {}))
@@ -442,7 +447,8 @@ class SchemaRegistryClient(Closing):
     def _cached(self, find: Callable[[], RegisteredSchema], *key: str | None) -> RegisteredSchema:
         """Returns the latest version that is in the cache under `key`.
 
-        If it is absent or has expired, calls `find`, which requests the version, and puts its result into the cache.
+        If no version is in the cache, or it has expired, calls `find`, which requests the version from the registry,
+        and puts the result into the cache.
         """
         name = tuple(each or "" for each in key)
         now = time.monotonic()

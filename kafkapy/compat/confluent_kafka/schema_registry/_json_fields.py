@@ -100,10 +100,10 @@ def transform(
 
 
 def _is_whole(schema: dict[str, Any]) -> bool:
-    """Returns whether the parts that `_parts` yields for a schema contain all of its constraints on its values.
+    """Returns whether the subschemas that `_parts` yields replace `schema`.
 
-    If so, `transform` has nothing left to do for the schema itself after its parts. Returns True if `type` is a list,
-    or if the schema has `$ref` and none of allOf, oneOf and anyOf.
+    If so, the caller visits the subschemas, but not the items and properties of `schema` itself. This is the case if
+    `type` is a list, or if the schema has `$ref` and none of allOf, oneOf and anyOf.
     """
     is_reference = "$ref" in schema and not any(name in schema for name in _COMBINED)
     return is_reference or isinstance(schema.get("type"), list)
@@ -117,10 +117,11 @@ def _properties(schema: dict[str, Any], message: dict[str, Any]) -> Iterator[tup
 
 
 def _parts(schema: dict[str, Any], registry: Any, resolver: Any, message: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields (schema, resolver of its references) for the parts of a schema that describe the same value `message`.
+    """Yields (subschema, resolver) for each subschema of `schema` that applies to the value `message` as a whole.
 
-    These are, for a list of types, the schema with the first type that fits; for allOf all parts; for oneOf the first
-    part that fits; for anyOf all parts that fit; otherwise the schema that `$ref` names.
+    If `type` is a list, this is the schema with the first type that fits; for allOf, all subschemas; for oneOf, the
+    first one that fits; for anyOf, all that fit; otherwise the schema that `$ref` names, if any. `resolver` resolves
+    the references of the subschema.
     """
     if isinstance(schema.get("type"), list):
         narrowed = ({**schema, "type": each} for each in schema["type"])

@@ -46,7 +46,10 @@ class RuleMode(_Text):
 
 
 class Fields:
-    """The base of dataclasses that are converted to and from JSON objects of the registry's API; None is omitted."""
+    """The base of dataclasses that are converted to and from JSON objects of the registry's API.
+
+    A field whose value is None is not in the JSON object.
+    """
 
     __slots__ = ()
 
@@ -64,7 +67,7 @@ class Fields:
 
 @dataclass(slots=True)
 class MetadataTags(Fields):
-    """The tags of metadata, by paths of fields."""
+    """The tags of the fields of a schema, by patterns of the fields' full names (see `wildcard_match`)."""
 
     tags: dict[str, list[str]] = field(default_factory=dict)
 

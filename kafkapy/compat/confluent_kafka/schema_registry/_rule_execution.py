@@ -115,8 +115,8 @@ class Operation:
     def _execute_rule(self, context: RuleContext, message: Any) -> tuple[Any, bool]:
         """Executes one rule and returns (message, is_last).
 
-        `is_last` is True if no further rule of the phase may be executed: the rule has no executor, or has made None of
-        the message.
+        `is_last` is True if no further rule of the phase may be executed, because the rule has no executor, or because
+        it has replaced the message by None.
         """
         rule = context.rule
         executor = None if rule.type is None else self._registry.get_executor(rule.type.upper())

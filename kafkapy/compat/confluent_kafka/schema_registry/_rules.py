@@ -189,7 +189,7 @@ class RuleContext:
     def get_tags(self, full_name: str) -> set[str]:
         """Returns the tags that the schema's metadata has for a field.
 
-        The metadata name fields by patterns with wildcards; `full_name` is matched with each pattern.
+        The keys of the tags in the metadata are patterns with wildcards; `full_name` is matched with each pattern.
         """
         metadata = None if self.target is None else self.target.metadata
         if metadata is None or metadata.tags is None:
@@ -227,7 +227,11 @@ class RuleExecutor(RuleBase):
 
     @abstractmethod
     def transform(self, ctx: RuleContext, message: Any) -> Any:
-        """Executes a rule: returns the new message, or for a condition whether the message fulfils it."""
+        """Executes the rule `ctx.rule` for a message.
+
+        Returns the new message if the rule is a transform. Returns whether the message fulfils the rule if it is a
+        condition.
+        """
 
 
 class FieldRuleExecutor(RuleExecutor):
@@ -240,9 +244,9 @@ class FieldRuleExecutor(RuleExecutor):
     def transform(self, ctx: RuleContext, message: Any) -> Any:
         """Applies the rule `ctx.rule` to the fields of a message, and returns the message.
 
-        Of several transforms with the same mode, type and tags, only one is applied: for writing and upgrades the first
-        one in `ctx.rules`, for reading and downgrades the last one. If the rule is one of the others, returns `message`
-        unchanged. Raises RuleError if `ctx` has no function that applies a transform to fields.
+        If `ctx.rules` has several transforms with the same mode, type and tags, only one of them is applied: the first
+        one for writing and upgrades, the last one for reading and downgrades. For every other one, this method returns
+        `message` unchanged. Raises RuleError if `ctx` has no function that applies a transform to fields.
         """
         if ctx.rule_mode in (RuleMode.WRITE, RuleMode.UPGRADE):
             others = ctx.rules[: ctx.index]

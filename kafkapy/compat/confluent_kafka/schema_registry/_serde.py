@@ -228,7 +228,7 @@ class BaseSerde:
         """
 
     def _transformed(self, operation: Operation, schema: Schema, value: Any) -> Any:
-        """Returns the value that the domain rules of a schema make of `value`."""
+        """Executes the domain rules of `schema`, if it has any, for `value`, and returns the resulting value."""
         if not has_rules(schema, RulePhase.DOMAIN, operation.mode):
             return value
         tags, transformer = self._known.get_or_make(("fields", schema), lambda: self._fields_of(schema))
@@ -411,7 +411,7 @@ class BaseDeserializer(BaseSerde, Deserializer):
         """Returns the conversions from the version with the schema `writer` to the version `latest`, in their order.
 
         Versions without migration rules need no conversion. Raises SerializationError if there are too many versions
-        between.
+        between `writer` and `latest`.
         """
         assert self._client is not None
         key = ("migrations", subject, writer, latest.version)
@@ -456,10 +456,10 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return self._from_value(value, ctx)
 
     def _reader(self, reading: Reading) -> Schema | None:
-        """Returns the schema of the deserialized values: `reading.latest`, or else the schema of the data.
+        """Returns the schema of the deserialized values: `reading.latest`, or the schema of the data if that is None.
 
-        The deserializers for Avro and JSON put the schema that was given to the constructor between these two. Returns
-        None if there is none of them, because the deserializer has no registry.
+        The deserializers for Avro and JSON use the schema that was given to the constructor, if any, instead of the
+        schema of the data. Returns None if no schema is known, because the deserializer has no registry.
         """
         return reading.writer if reading.latest is None else reading.latest.schema
 
@@ -544,8 +544,9 @@ def given_schema(schema: str | Schema | None, kind: str) -> Schema | None:
 def check_rules(schema: Schema | None, values: Mapping[str, Any]) -> None:
     """Raises ValueError if a schema that was given to the constructor has rules for writing.
 
-    They would not be executed: only the rules of a schema from the registry are. Does nothing if `values`, the
-    settings, select such a schema by `use.latest.version`, `use.latest.with.metadata` or `use.schema.id`.
+    Rules are executed only for a schema from the registry, so that these rules would not be executed. Does nothing if
+    `values`, the settings of the serializer, select a schema of the registry by `use.latest.version`,
+    `use.latest.with.metadata` or `use.schema.id`.
     """
     if values["use.latest.version"] or values["use.latest.with.metadata"] is not None or values["use.schema.id"]:
         return

@@ -1,4 +1,4 @@
-"""The wildcards by which confluent-kafka's metadata name fields."""
+"""The patterns with wildcards that select fields in the metadata of a schema."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _TOKEN = re.compile(r"\*\*|\*|\?|\\.|.", re.DOTALL)
 
 
 def wildcard_match(text: str, matcher: str) -> bool:
-    """Returns whether a full name, whose parts are separated by dots, matches a pattern.
+    """Returns whether `text`, a full name whose parts are separated by dots, matches the pattern `matcher`.
 
-    `?` is a character and `*` any number of characters of one part; `**` is any number of characters, with dots.
+    In the pattern, `?` matches one character and `*` any number of characters, both except dots; `**` matches any
+    number of characters, dots included.
     """
     return _compiled(matcher).fullmatch(text) is not None
 
