@@ -6,7 +6,10 @@ from typing import Any
 
 
 class EnumHelper:
-    """A base of enumerations whose members are found by value or name; the name in any case, also with `-` for `_`."""
+    """A base of enumerations whose members are found by value or by name.
+
+    A name may be in upper or lower case, and may have `-` instead of `_`.
+    """
 
     @classmethod
     def build_from(cls, val: Any) -> Any:

@@ -103,7 +103,7 @@ class KafkaTimeoutError(RetriableError):
 
 
 class MetadataEmptyBrokerList(RetriableError):
-    """The metadata name no broker."""
+    """A Metadata response contains no broker."""
 
 
 class NoOffsetForPartitionError(KafkaError):

@@ -1,6 +1,6 @@
 """The metrics of the clients, in the form of kafka-python's `metrics()`.
 
-They are those that kafkapy's client counts: totals, without windows and rates.
+kafkapy's client counts totals only. These metrics therefore contain neither rates nor averages over a window of time.
 """
 
 from __future__ import annotations

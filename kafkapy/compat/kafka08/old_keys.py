@@ -1,4 +1,4 @@
-"""The configuration keys of Apache Kafka 0.8's clients as keys of today's."""
+"""Translates the configuration keys of Apache Kafka 0.8's clients to the keys of the present clients."""
 
 from __future__ import annotations
 

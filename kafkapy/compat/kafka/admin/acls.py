@@ -113,7 +113,7 @@ class ResourcePattern(ResourcePatternFilter):
         super().__init__(resource_type, resource_name, pattern_type)
 
     def validate(self) -> None:
-        """Raises IllegalArgumentError for values of wrong types, and for those that are only for filters."""
+        """Raises IllegalArgumentError for a value of a wrong type, or a value that is only for filters, such as ANY."""
         super().validate()
         if self.resource_type == ResourceType.ANY:
             raise IllegalArgumentError("resource_type cannot be ANY")
@@ -168,7 +168,7 @@ class ACL(ACLFilter):
     """A permission, or its denial: the principal, the host, the operation and the resources that it is for."""
 
     def validate(self) -> None:
-        """Raises IllegalArgumentError for values of wrong types, and for those that are only for filters."""
+        """Raises IllegalArgumentError for a value of a wrong type, or a value that is only for filters, such as ANY."""
         super().validate()
         if self.operation == ACLOperation.ANY:
             raise IllegalArgumentError("operation cannot be ANY")
@@ -182,7 +182,10 @@ class AclOperations(AdminRequests):
     """The methods of KafkaAdminClient for ACLs."""
 
     def describe_acls(self, acl_filter: ACLFilter) -> tuple[list[ACL], Any]:
-        """Returns the list of the ACLs that a filter selects, and the class NoError; raises the error of a refusal."""
+        """Returns a pair: the list of the ACLs that a filter selects, and the class NoError, as in kafka-python.
+
+        If the broker refuses the request, raises the exception of its error code.
+        """
         request = DescribeAclsRequest(**_filter_fields(acl_filter))
         response = self._ask(ApiKey.DESCRIBE_ACLS, lambda version: _of_version(request, version))
         raise_error(response.error_code, response.error_message)

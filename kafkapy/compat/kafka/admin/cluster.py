@@ -128,7 +128,8 @@ class ClusterOperations(TopicOperations):
     def describe_metadata_quorum(self) -> dict[str, Any]:
         """Returns the DescribeQuorum response as a dictionary: the leader, voters and observers of the metadata log.
 
-        They are in the only partition under `topics`, whose `error` is the text of its error, None without one.
+        The list `topics` has one topic with one partition, which has the leader, voters and observers. The field
+        `error` of the partition is the text of its error, or None if there is no error.
         """
         topic = DescribeQuorumRequest.TopicData(
             topic_name=METADATA_TOPIC, partitions=[DescribeQuorumRequest.PartitionData(partition_index=0)]
@@ -144,10 +145,10 @@ class ClusterOperations(TopicOperations):
         return found
 
     def get_broker_version_data(self, broker_id: int) -> BrokerVersionData:
-        """Returns the lowest and highest version of each API that a broker serves, by the number of the API.
+        """Returns a broker's release, and the lowest and highest version of each API that it serves, by API number.
 
-        The release in the result is derived from these versions. It is not later than the client's option
-        `api_version` or, without this option, than the release of the broker that the client connected to first.
+        The release is derived from the versions. It is not later than the client's option `api_version` or, if the
+        option is not set, than the release of the broker to which the client connected first.
         """
         response = self._ask(ApiKey.API_VERSIONS, _versions_request, broker_id)
         raise_error(response.error_code, None)

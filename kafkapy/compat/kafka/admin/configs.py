@@ -181,12 +181,12 @@ class ConfigOperations(AdminRequests):
         raise_on_unknown: bool = True,
         incremental: bool | None = None,
     ) -> dict[str, dict[str, str]]:
-        """Changes configurations, and returns "OK" or the error's text by type and name of the resources.
+        """Changes configurations; returns "OK" or the error's text for each resource, by its type and its name.
 
-        The `configs` of a resource have for each key a new value or a pair (AlterConfigOp, value); other keys are not
-        changed. The request is IncrementalAlterConfigs or, if `incremental` is False, the AlterConfigs of old brokers.
-        AlterConfigs replaces all keys of a resource, so that the present values of the other keys are added to it.
-        Raises ValueError for unknown keys, unless `raise_on_unknown` is False.
+        The attribute `configs` of a resource maps each key to a new value or to a pair (AlterConfigOp, value). Other
+        keys do not change. The request is IncrementalAlterConfigs or, if `incremental` is False, AlterConfigs, for old
+        brokers. Because AlterConfigs replaces all keys of a resource, the request then also contains the present values
+        of the other keys. Raises ValueError for unknown keys, unless `raise_on_unknown` is False.
         """
         if raise_on_unknown:
             self._check_known(config_resources)

@@ -197,10 +197,10 @@ class GroupOperations(PartitionOperations):
     ) -> dict[TopicPartition, dict[str, Any]]:
         """Commits an offset for each partition: a number, or the offset that an OffsetSpec or OffsetTimestamp selects.
 
-        An offset before the first of the log is replaced by the first. One after the log's end is replaced by the end,
-        and so is a negative one, such as that of a timestamp after the last record. Returns a dict for each partition,
-        with the class of its error (`error`) and the committed offset (`offset`). `group_coordinator_id` is the broker
-        to ask; None means the coordinator of the group.
+        An offset before the first offset of the log is replaced by the first offset. An offset after the end of the
+        log, or a negative one, is replaced by the end offset; the look-up of a timestamp after the last record returns
+        a negative offset. Returns a dict for each partition, with the class of its error (`error`) and the committed
+        offset (`offset`). `group_coordinator_id` is the broker to ask; None means the coordinator of the group.
         """
         if not offset_specs:
             return {}

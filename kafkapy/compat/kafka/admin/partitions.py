@@ -69,7 +69,8 @@ class PartitionOperations(ClusterOperations):
         """Deletes the records before the given offsets; returns the fields of each partition's response.
 
         The field `low_watermark` is the first offset that remains. The requests go to the leaders, or to the broker
-        `partition_leader_id`. Raises the error of a partition, or BrokerResponseError with those of several.
+        `partition_leader_id`. If one partition has failed, raises the exception of its error code. If several have
+        failed, raises BrokerResponseError, whose text lists the errors.
         """
         wanted = list(records_to_delete)
         leaders = self._leaders(wanted) if partition_leader_id is None else {partition_leader_id: wanted}

@@ -1,7 +1,7 @@
-"""The requests of KafkaAdminClient: their responses are dictionaries of the protocol's fields.
+"""The requests of KafkaAdminClient, whose responses are returned as dictionaries of the protocol's fields.
 
-kafka-python's administration client returns what the protocol says. So do these modules: they use the requests of
-kafkapy's admin client, with its look-ups and retries, and not its operations.
+kafka-python's administration client returns the fields of the responses. The modules of this package therefore send the
+requests of kafkapy's admin client, with its look-ups and retries, but do not use its operations, which return objects.
 """
 
 from __future__ import annotations

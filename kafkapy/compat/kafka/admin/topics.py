@@ -25,8 +25,8 @@ _Creatable = CreateTopicsRequest.CreatableTopic
 class NewTopic:
     """A topic to create.
 
-    `num_partitions` and `replication_factor` are -1 for the broker's defaults, or if `replica_assignments`, the broker
-    ids of each partition, are given.
+    `replica_assignments` has the broker ids of each partition. `num_partitions` and `replication_factor` are -1 if
+    `replica_assignments` is given, or for the broker's default.
     """
 
     def __init__(
@@ -165,7 +165,10 @@ class TopicOperations(AdminRequests):
 
 
 def _must_allow(version: int) -> bool:
-    """Returns whether a Metadata request of this version has no field to forbid the automatic creation of topics."""
+    """Returns True if a Metadata request of this version cannot forbid the automatic creation of topics.
+
+    Older versions have no field for it, so the field of the request must keep its default, True.
+    """
     return version < MetadataRequest.FIRST_VERSION_WITH_ALLOW_AUTO_TOPIC_CREATION
 
 

@@ -17,7 +17,7 @@ class OffsetCommitResponse(NamedTuple):
 
 
 class CommitFuture(Future):
-    """The outcome of an asynchronous commit. For the thread that uses the consumer.
+    """The outcome of an asynchronous commit. Only the thread that uses the consumer may use the future.
 
     Reading `is_done` of an unfinished commit calls `call_back`, which runs the callbacks of all finished commits.
     """

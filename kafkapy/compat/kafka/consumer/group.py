@@ -104,11 +104,12 @@ class _Consumer(Consumer):
 
 
 class KafkaConsumer:
-    """Reads records of topics, as a member of a group or of chosen partitions. For one thread at a time.
+    """Reads records from partitions that its group assigns (`subscribe`) or that the program chooses (`assign`).
 
-    The arguments are the topics to subscribe to and kafka-python's options. Without `group_id` all partitions of the
-    subscribed topics are assigned. Raises KafkaConfigurationError for options that are unknown or cannot be honoured,
-    and KafkaTimeoutError if no broker responds within `bootstrap_timeout_ms`.
+    Only one thread at a time may use the consumer. The arguments are the topics to subscribe to and kafka-python's
+    options. Without `group_id` all partitions of the subscribed topics are assigned. Raises KafkaConfigurationError for
+    options that are unknown or cannot be honoured, and KafkaTimeoutError if no broker responds within
+    `bootstrap_timeout_ms`.
     """
 
     DEFAULT_CONFIG: dict[str, Any] = {

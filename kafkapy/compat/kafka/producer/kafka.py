@@ -134,8 +134,8 @@ class KafkaProducer(Closing):
     def _settings(self) -> ClientSettings:
         """Returns the settings of kafkapy's producer.
 
-        If `delivery_timeout_ms` is shorter than the time-out of a request, which kafka-python allows, shortens the
-        latter.
+        kafka-python accepts a `delivery_timeout_ms` that is shorter than the time-out of a request; kafkapy's producer
+        does not. In this case, the time-out of a request is shortened.
         """
         settings = client_settings(self.config, _SAME)
         properties = settings.properties
