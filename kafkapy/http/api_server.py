@@ -33,10 +33,11 @@ def serve_api(
 ) -> None:
     """Serves an application until SIGINT or SIGTERM.
 
-    `on_ready` is called with the URL of the listener when it accepts connections. Requests pass through `Guard` and
-    `Protection` first; if `Protection` refuses a request, `refuse(status, reason)` makes the response. `lifespan` is
-    entered in the loop of the server before it accepts connections, and left when the last request has ended. Main
-    thread only. Raises OSError if the address cannot be bound, and ConfigError for TLS that cannot be used.
+    `on_ready` is called with the URL of the listener when it accepts connections. Before the application receives a
+    request, `Guard` checks its host, its origin and its size, and `Protection` authenticates the user and limits the
+    body. If `Protection` refuses a request, `refuse(status, reason)` makes the response. `lifespan` is entered in the
+    loop of the server before it accepts connections, and left when the last request has ended. Main thread only. Raises
+    OSError if the address cannot be bound, and ConfigError for TLS that cannot be used.
     """
     limits = settings.limits
     is_local = is_loopback(settings.host)

@@ -1,8 +1,8 @@
-"""The parts of uvicorn that a web application of ours needs: its configuration, its server and its HTTP connection.
+"""The parts of uvicorn that kafkapy's web applications need: its configuration, its server and its HTTP connection.
 
 The package `uvicorn` imports its command line when it is imported, and with it click and multiprocessing: 0.4 MB of the
-executable, and memory of every process, for what nothing here uses. The package is therefore registered without running
-its `__init__`, and its modules are imported as usual.
+executable, and memory of every process, for code that nothing here uses. This module therefore registers the package
+without running its `__init__`, and imports its modules as usual.
 """
 
 from __future__ import annotations
