@@ -52,11 +52,11 @@ class BrokerRegistration(NamedTuple):
         return not set(self.log_dirs) <= set(self.cordoned_log_dirs)
 
     def has_online_directory(self, directory_id: bytes) -> bool:
-        """Returns False if the broker's registration names its online log directories, but not `directory_id`, and
-        otherwise True.
+        """Returns whether a log directory of the broker is online, according to the broker's registration.
 
-        The reserved id DIRECTORY_LOST is never online. The reserved ids DIRECTORY_UNASSIGNED and DIRECTORY_MIGRATING,
-        which say that the directory is not known yet, are always treated as online.
+        Returns True for every directory if the registration does not name the online directories. The reserved id
+        DIRECTORY_LOST is never online. The reserved ids DIRECTORY_UNASSIGNED and DIRECTORY_MIGRATING, which say that
+        the directory is not known yet, are always treated as online.
         """
         if directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
             return True

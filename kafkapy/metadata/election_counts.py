@@ -8,7 +8,7 @@ from kafkapy.metadata.topics_image import NO_LEADER, RECOVERING
 
 
 class ElectionCounts:
-    """The numbers of leader elections since the start of this node. Written by the quorum thread, read by any.
+    """The numbers of leader elections since the start of this node. The quorum's thread writes them, any thread reads.
 
     `unclean` is the number of unclean elections, `from_eligible` the number of elections of an eligible leader replica
     (KIP-966). If a delta changes a partition several times, only the last leader is counted.

@@ -29,12 +29,13 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class MetadataImage(NamedTuple):
-    """The metadata after the records before `offset`; `epoch` is the epoch of the last record. Immutable, any thread.
+    """The metadata after the records before `offset`; `epoch` is the epoch of the last record. Immutable.
 
     `configs` maps (resource type, name) to the overrides of the resource; the cluster-wide broker default has the name
-    "". `client_quotas` maps an entity, sorted pairs (type, name or None for the default), to values by quota key.
-    `scram` has the key (user, mechanism number), `acls` the id of 16 bytes, and `delegation_tokens` the token id.
-    Producer ids below `next_producer_id` are allocated.
+    "". `client_quotas` maps an entity to its limits, which are values by quota key; an entity is a sorted tuple of
+    pairs (type, name), in which the name None stands for the default entity of the type. `scram` has the key (user,
+    mechanism number), `acls` the id of 16 bytes, and `delegation_tokens` the token id. Producer ids below
+    `next_producer_id` are allocated.
     """
 
     offset: int
@@ -57,10 +58,10 @@ class MetadataImage(NamedTuple):
 
     @property
     def elr_enabled(self) -> bool:
-        """True if the metadata record eligible leader replicas (KIP-966) of partitions.
+        """True if partitions of this cluster have eligible leader replicas (KIP-966).
 
-        This requires the finalized feature eligible.leader.replicas.version, and a metadata.version whose records
-        contain them.
+        This requires that the feature eligible.leader.replicas.version is finalized, and that the records of the
+        finalized metadata.version can contain eligible leader replicas.
         """
         return self.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0 and metadata_version_supports_elr(
             self.metadata_version
@@ -79,8 +80,8 @@ EMPTY_IMAGE = MetadataImage(0, 0, {}, {}, {}, EMPTY_TOPICS, {}, {}, 0, {}, {}, {
 class MetadataCache:
     """Stores the newest published image, and the encoded responses that were built from it.
 
-    `current` is one attribute, which the quorum thread replaces atomically and any thread reads. Only the reactor's
-    thread uses the responses, which are discarded together with their image.
+    `current` is one attribute, which the thread of the quorum replaces atomically and any thread reads. The responses
+    are used only by the thread that serves all requests (the reactor), and are discarded together with their image.
     """
 
     __slots__ = ("current",)

@@ -49,8 +49,10 @@ class TopicsDelta:
         self._put(TopicImage(name, topic_id, {}), by_name, by_id)
 
     def remove_topic(self, topic_id: bytes) -> TopicImage:
-        """Removes the topic and returns its newest state. A topic that is in the old image is added to `deleted`, as it
-        was there."""
+        """Removes the topic and returns its newest state.
+
+        If the old image contains the topic, its state in the old image is added to `deleted`.
+        """
         by_name, by_id = self._own()
         topic = self._topic(topic_id)
         before = self.image.by_id.get(topic_id)

@@ -66,8 +66,10 @@ class TopicsImage(NamedTuple):
     by_id: dict[bytes, TopicImage]
 
     def replica_of(self, broker_id: int, topic_id: bytes, partition: int) -> PartitionImage | None:
-        """Returns the partition if the metadata assign a replica of it to the broker, otherwise None. If it is None, a
-        log of the partition in the broker's directories is a stray."""
+        """Returns the partition if the metadata assign a replica of it to the broker, otherwise None.
+
+        If the result is None, a log of the partition in the broker's directories is a stray.
+        """
         topic = self.by_id.get(topic_id)
         state = None if topic is None else topic.partitions.get(partition)
         return None if state is None or broker_id not in state.replicas else state
