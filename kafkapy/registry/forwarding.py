@@ -21,7 +21,10 @@ _HEADERS = ("accept", "authorization", "content-type")
 
 
 class Forwarder:
-    """Sends requests to other instances. `tls` verifies them if their addresses begin with https. Any thread."""
+    """Sends requests to other instances of the registry. Any thread may use it.
+
+    `tls` verifies the instances whose addresses begin with https; None means the system's certificate authorities.
+    """
 
     def __init__(self, tls: ssl.SSLContext | None, timeout_s: float) -> None:
         self._tls = tls

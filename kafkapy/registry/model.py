@@ -68,7 +68,10 @@ class Version(NamedTuple):
 
 
 def context_of(subject: str) -> str:
-    """Returns the context of a subject: `.staging` of `:.staging:orders`, and `.` of a subject without one."""
+    """Returns the context of a subject, such as `.staging` for `:.staging:orders`.
+
+    A subject without a context is in the default context, `.`.
+    """
     if subject.startswith(":."):
         context, separator, _ = subject[1:].partition(":")
         if separator:

@@ -74,7 +74,7 @@ def encode_value(value: Mapping[str, Any]) -> bytes:
 def encode_greatest_ids(greatest_ids: Mapping[str, int]) -> tuple[bytes, bytes]:
     """Returns key and value of the NOOP record that stores the greatest id of each context.
 
-    With it, the id of a schema that compaction has removed is not given to another schema.
+    The record prevents an id from being assigned again after compaction has removed the schema that had it.
     """
     return encode_key(NOOP), _dump({_GREATEST_IDS: greatest_ids})
 

@@ -37,8 +37,8 @@ class RegistryService:
     def config(self, subject: str | None) -> dict[str, Any]:
         """Returns the settings that apply to a subject; None stands for the global settings.
 
-        Each setting is that of the subject, otherwise that of its context, otherwise the global one, otherwise the
-        default.
+        Each setting is taken from the first of these scopes that has it: the subject, its context, the global settings,
+        the defaults.
         """
         found: dict[str, Any] = {LEVEL_FIELD: self._default_level.value}
         for each in self._scopes(subject):
@@ -82,8 +82,8 @@ class RegistryService:
     def mode(self, subject: str | None) -> Mode:
         """Returns the mode that applies to a subject; None stands for the global mode.
 
-        It is that of the subject, otherwise that of its context, otherwise the global one; a global READONLY_OVERRIDE
-        applies to every subject.
+        This is the mode of the subject or, if the subject has none, of its context, or else the global mode, which is
+        READWRITE by default. A global READONLY_OVERRIDE applies to every subject.
         """
         if self.store.mode(None) == Mode.READONLY_OVERRIDE:
             return Mode.READONLY_OVERRIDE
@@ -213,9 +213,10 @@ class RegistryService:
     def delete_version(self, subject: str, number: int, *, permanent: bool) -> int:
         """Deletes a version of a subject and returns its number; LATEST_NUMBER stands for the greatest number.
 
-        Without `permanent` the deletion is soft: the version is marked as deleted. With `permanent` a version that was
-        deleted softly before is removed. Raises RegistryError if the version does not exist, if it is deleted softly
-        already or, with `permanent`, is not, if the subject is read-only, or if another schema refers to it.
+        Without `permanent` the deletion is soft: the version is only marked as deleted, and must not be marked already.
+        With `permanent` the version is removed, and must have been marked as deleted before. Raises RegistryError if
+        one of these conditions is not met, if the version does not exist, if the subject is read-only, or if another
+        schema refers to the version.
         """
         self._check_writable(subject)
         version = self.version(subject, number, deleted=True)
@@ -241,10 +242,10 @@ class RegistryService:
     def delete_subject(self, subject: str, *, permanent: bool) -> list[int]:
         """Deletes all versions of a subject and returns their numbers.
 
-        Without `permanent` the deletion is soft: the versions are marked as deleted. With `permanent` a subject that
-        was deleted softly before is removed. Raises RegistryError if the subject does not exist, if it is deleted
-        softly already or, with `permanent`, is not, if it is read-only, or if another schema refers to one of its
-        versions.
+        Without `permanent` the deletion is soft: the versions are only marked as deleted, and must not all be marked
+        already. With `permanent` the subject is removed, and all its versions must have been marked as deleted before.
+        Raises RegistryError if one of these conditions is not met, if the subject does not exist or is read-only, or if
+        another schema refers to one of its versions.
         """
         self._check_writable(subject)
         every, left = self.store.versions(subject, deleted=True), self.store.versions(subject)
@@ -341,8 +342,9 @@ class RegistryService:
             raise errors.is_referenced(version.subject, version.number)
 
     def _without_settings(self, subject: str) -> list[tuple[bytes, bytes | None]]:
-        """Returns a tombstone, as a pair (key, None), for the record with a subject's settings and for the record with
-        its mode; only for those of the two that exist.
+        """Returns the tombstones, as pairs (key, None), that remove a subject's settings and mode from the topic.
+
+        The list has no tombstone for settings or a mode that the subject does not have.
         """
         found: list[tuple[bytes, bytes | None]] = []
         if self.store.config(subject) is not None:

@@ -30,7 +30,7 @@ class Fenced(Exception):
 
 
 class SchemaTopic:
-    """The topic and its store. Any thread, except where a method says otherwise.
+    """The topic of the registry and its store. Any thread may call a method, unless the method says otherwise.
 
     The writer is a producer with one transactional id for all instances: an instance that takes over fences the former
     one, so that a paused instance cannot write an id or a version number that the new writer has assigned since.
@@ -131,7 +131,11 @@ class SchemaTopic:
         self._await(end, self._timeout_s)
 
     def _write_end(self) -> None:
-        """Sends the record that follows a transaction, without waiting: the schemas are stored without it."""
+        """Sends the record without content that follows each transaction in the topic. Does not wait.
+
+        Karapace is ready only after it has read the last offset, and cannot read the marker that ends a transaction. A
+        failure is logged, because the schemas are stored without this record, too.
+        """
         if self._end_producer is not None:
             key, value = record_format.END_RECORD
             try:

@@ -273,8 +273,10 @@ def _limits(reader: dict[str, Any], writer: dict[str, Any], path: str) -> Found:
 
 
 def _items(schema: Mapping[str, Any]) -> tuple[list[Any], Any]:
-    """Returns a list with the schema of each of the first items of an array (empty if `schema`, the schema of the
-    array, does not list any), and the schema of all further items.
+    """Returns (first, rest) for the items of an array whose schema is `schema`.
+
+    `first` is a list with a schema for each of the first items, or empty if `schema` does not list any. `rest` is the
+    schema of all further items.
     """
     items = schema.get("items", True)
     if isinstance(items, list):
@@ -301,7 +303,8 @@ def _covering(schema: Mapping[str, Any], name: str | None) -> Any:
 def _matches(pattern: str, name: str) -> bool:
     """Returns whether a pattern of the form `^literal` or `^literal$` matches a name.
 
-    Other patterns count as not matching: Python's `re` may need exponential time, and the pattern is a client's.
+    Returns False for every other pattern: a client sends the pattern, and Python's `re` may need exponential time for
+    it.
     """
     literal = _LITERAL.fullmatch(pattern)
     if literal is None:

@@ -88,9 +88,7 @@ def _write(folder: Path, name: str, content: str) -> None:
 
 
 def _common_files(*texts: str) -> list[tuple[str, str]]:
-    """Returns the names and contents of the files of Google's common types that the texts name, and of those that they
-    need in turn.
-    """
+    """Returns (name, content) for each file of Google's common types that `texts` need, directly or indirectly."""
     if importlib.util.find_spec("google.type") is None:
         return []
     folder = importlib.resources.files("google.type")

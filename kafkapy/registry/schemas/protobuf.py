@@ -38,9 +38,10 @@ class ProtobufSchema:
     def __init__(self, text: str, referred: Mapping[str, str] | None = None, *, is_new: bool = False) -> None:
         """Reads `text`: a FileDescriptorProto in base64, or a `.proto` definition.
 
-        `referred` has the texts of the schemas that it imports, directly or indirectly, by the names of the references.
-        With `is_new`, a definition is compiled if the compiler is installed. Raises InvalidSchema if that fails, for
-        base64 of something else, and for a text that contains no word of a definition, such as "message".
+        `referred` has the texts of the schemas that `text` imports, directly or indirectly, by the names of the
+        references. If `is_new`, a definition is compiled, provided that the compiler is installed. Raises InvalidSchema
+        if the definition cannot be compiled, if the decoded base64 is not a FileDescriptorProto, or if the text
+        contains no word of a definition, such as "message".
         """
         self.canonical = text.strip()
         self._referred = dict(referred or {})
@@ -60,7 +61,7 @@ class ProtobufSchema:
 
     @cached_property
     def files(self) -> list[Any] | None:
-        """The descriptors of the files that this one needs, as far as they are known, and at last of this one.
+        """The descriptors of the files that this schema imports, as far as they are known, and last its own descriptor.
 
         None if the schema cannot be read because a library is missing. Raises InvalidSchema if it cannot be compiled.
         """
@@ -155,7 +156,7 @@ class _Comparison:
             self._compare_message(self._read[name], self._written[name], path)
 
     def _compare_oneofs(self, reader: Any, writer: Any, path: str) -> None:
-        """Adds the differences of fields that have moved into a oneof, or are no longer in theirs."""
+        """Adds the differences of fields that have moved into a oneof, or out of the oneof that the writer has."""
         read, written = _places_in_oneofs(reader), _places_in_oneofs(writer)
         common = {*read.values()} & {*written.values()}
         moved: dict[str, list[str]] = {}
@@ -198,7 +199,7 @@ def _message_types(files: Iterable[Any]) -> dict[str, Any]:
 
 
 def _descriptors(texts: Iterable[str]) -> Iterator[Any]:
-    """Yields the descriptors of those of the texts that are descriptors in base64."""
+    """Yields the descriptor of each text that is a descriptor in base64; skips the other texts."""
     for text in texts:
         if not is_proto_text(text):
             yield _descriptor(text)
