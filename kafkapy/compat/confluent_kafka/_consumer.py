@@ -615,7 +615,7 @@ class Consumer(Client):
         self._client.commit_async(wanted, done)
 
     def _commit_stored(self, places: set[Place] | None) -> None:
-        """Commits the stored offsets of partitions that are given up, or of all (None) when the consumer closes.
+        """Commits the stored offsets of revoked partitions, or of all partitions (None) when the consumer closes.
 
         A failure is only reported to `on_commit`.
         """

@@ -314,7 +314,7 @@ class Producer(Client):
         """Adds a record by the general path, which accepts headers and topics whose partitions are not known yet.
 
         A record of an unknown topic waits until the partitions have been looked up. `report(metadata, error)` is called
-        with the outcome; None if the program wants no report.
+        with the outcome; `report` is None if the program wants no report.
         """
         self._check_open()
         if not isinstance(topic, str):
@@ -346,8 +346,8 @@ class Producer(Client):
     ) -> None:
         """Passes a record of a topic with known partitions to kafkapy's producer.
 
-        `report(metadata, error)` is called with the outcome; None if the program does not want it. Raises BufferError
-        if the queue is full, and KafkaException if the producer refuses the record.
+        `report(metadata, error)` is called with the outcome; `report` is None if the program wants no report. Raises
+        BufferError if the queue is full, and KafkaException if the producer refuses the record.
         """
         client = self._client
         chosen = partition if partition >= 0 else self._choose(key, len(client.topics[topic].queues))

@@ -43,7 +43,7 @@ def check_groups(groups: Any, verb: str) -> None:
 def check_group_offsets(request: Any, verb: str, *, alters: bool) -> None:
     """Raises TypeError or ValueError unless `request` is a list with one valid ConsumerGroupTopicPartitions.
 
-    `verb` is the operation in the message, such as "listing". With `alters` the partitions must be given.
+    `verb` is the operation in the message, such as "listing". If `alters`, the request must name partitions.
     """
     if request is None:
         raise TypeError("request cannot be None")

@@ -501,9 +501,9 @@ def _refuse_authorized_operations(options: dict[str, Any]) -> None:
 def _resources(
     resources: list[ConfigResource], refusal: type[Exception] = ValueError
 ) -> dict[ConfigResource, kafkapy.ConfigResource]:
-    """Returns kafkapy's resource for each of confluent-kafka's.
+    """Returns kafkapy's resource for each of confluent-kafka's, which is the key.
 
-    Raises `refusal` for an element that is not a ConfigResource.
+    `refusal` is the class of the exception for an element that is not a ConfigResource.
     """
     for each in resources:
         if not isinstance(each, ConfigResource):

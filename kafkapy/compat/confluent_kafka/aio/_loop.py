@@ -28,7 +28,8 @@ class LoopLogger:
 def on_loop(loop: asyncio.AbstractEventLoop, callback: Callable[..., Any], first: Any = None) -> Callable[..., Any]:
     """Returns a function for the executor's threads that runs a callback on the event loop and waits for its result.
 
-    The callback may be a coroutine. `first`, unless it is None, replaces the first argument of the callback.
+    The callback may be a coroutine function. If `first` is not None, it replaces the first argument of each call: the
+    callback then receives the asyncio client instead of the blocking one.
     """
 
     async def run(*args: Any, **kwargs: Any) -> Any:

@@ -50,7 +50,7 @@ class AsyncBaseSerde:
     def configure_subject_name_strategy(self, *args: Any, **kwargs: Any) -> None:
         """Sets the strategy that names subjects; takes the arguments of `BaseSerde.configure_subject_name_strategy`.
 
-        These are the name of a strategy, the configuration of the strategy, and a function that replaces the named one.
+        These are the name of a strategy, its configuration, and a function to call instead of the strategy.
         """
         self._required().configure_subject_name_strategy(*args, **kwargs)
 

@@ -27,7 +27,7 @@ from kafkapy.compat.confluent_kafka.serialization import MessageField, Serializa
 class SchemaId:
     """The id and the GUID of a schema, of which at least one is known, and the message indexes of a Protobuf schema.
 
-    The message indexes say which message type of the schema's file the data have.
+    The message indexes identify the type of the message among the types that the schema's file defines.
     """
 
     __slots__ = ("guid", "id", "message_indexes", "schema_type")
