@@ -1,7 +1,7 @@
 """The exceptions of kafka-python's `kafka.errors`.
 
 The classes of the protocol's error codes are made from the table of `kafkapy.errors.Error`: their names are those of
-the codes (`UnknownTopicOrPartitionError`), with the exceptions in `_NAMES`.
+the codes (`UnknownTopicOrPartitionError`), except for those in `_NAMES`.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ class TopicOperations(AdminRequests):
         """Creates topics and returns the fields of the response.
 
         `new_topics` are names, NewTopics, or a dict of names and options (num_partitions, replication_factor,
-        assignments, configs). With `wait_for_metadata`, blocks until each topic has leaders. Raises the first error
-        with `raise_errors`.
+        assignments, configs). If `wait_for_metadata`, blocks until each topic has leaders. If `raise_errors`, raises
+        the error of the first topic that was not created.
         """
         if validate_only and wait_for_metadata:
             raise ValueError("validate_only and wait_for_metadata are mutually exclusive")
@@ -183,7 +183,7 @@ def _metadata_topic(topic: str | uuid.UUID) -> MetadataRequest.MetadataRequestTo
 
 
 def _creatable_topics(new_topics: Any) -> list[Any]:
-    """Converts topics to those of a CreateTopics request.
+    """Converts topics to the structures that a CreateTopics request has for them.
 
     `new_topics` are names, or NewTopics, or a dict from names to options (num_partitions, replication_factor,
     assignments, configs). Raises ValueError if there are none, or if names and NewTopics are mixed.

@@ -286,7 +286,7 @@ class KafkaProducer(Closing):
 
     @classmethod
     def max_usable_produce_magic(cls, api_version: tuple[int, ...]) -> int:
-        """Returns the message format of a broker's version: 2 from 0.11 on, 1 from 0.10 on, otherwise 0."""
+        """Returns the newest message format of a Kafka release: 2 since 0.11, 1 since 0.10, otherwise 0."""
         if api_version >= (0, 11):
             return 2
         return 1 if api_version >= (0, 10, 0) else 0
