@@ -37,8 +37,8 @@ class Configuration:
     """The configuration of a program, from a file and the command line. Raises ConfigError for an unknown key.
 
     defaults: the program's own keys and their default values.
-    prefixes: the prefixes of the keys of its clients, such as `kafkastore.`. If one prefix begins with another, a key
-        with the longer prefix is not one of the shorter prefix.
+    prefixes: the prefixes of the keys of its clients, such as `kafkastore.`. If one prefix begins with another one, a
+        key with the longer prefix does not count as a key with the shorter prefix.
     old_names: the present name of a key by its older name, which is also accepted.
     """
 
