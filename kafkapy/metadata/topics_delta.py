@@ -21,8 +21,8 @@ class TopicsDelta:
 
     `changed` contains every topic that is new or has changed partitions, `deleted` every removed topic as it was in the
     old image, both by topic id. If a topic is deleted and created again with the same name, `deleted` contains the old
-    topic and `changed` the new one, under different ids. `changed_partitions` has the new state of those partitions of
-    the `changed` topics that are new or were changed, by topic id and number.
+    topic and `changed` the new one, under different ids. `changed_partitions` has the new state of each partition that
+    is new or was changed, by topic id and partition number.
     """
 
     __slots__ = ("_by_id", "_by_name", "changed", "changed_partitions", "deleted", "image")

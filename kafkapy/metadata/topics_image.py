@@ -25,8 +25,8 @@ def is_reserved_directory(directory_id: bytes) -> bool:
 class PartitionImage(NamedTuple):
     """The state of one partition. Immutable. `directories` has the id of the log directory of each of `replicas`.
 
-    Invariants: len(directories) == len(replicas); set(isr) <= set(replicas); leader is a replica or NO_LEADER; both
-    epochs never fall.
+    Invariants: len(directories) == len(replicas); set(isr) <= set(replicas); leader is a replica or NO_LEADER;
+    neither epoch ever decreases.
     """
 
     replicas: tuple[int, ...]
