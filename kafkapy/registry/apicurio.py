@@ -41,7 +41,10 @@ class ApicurioApi:
         self._write = write
 
     def routes(self, writing: Callable[[Handler], Handler]) -> Sequence[Route]:
-        """Returns the routes below API_PATH. `writing` wraps a handler that writes, so that the writer executes it."""
+        """Returns the routes below API_PATH.
+
+        `writing` wraps each handler that writes, so that only the elected instance executes the handler.
+        """
         artifacts = "/groups/{group}/artifacts"
         version = f"{artifacts}/{{artifact}}/versions/{{version}}"
         get: dict[str, Handler] = {

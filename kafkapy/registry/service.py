@@ -201,7 +201,7 @@ class RegistryService:
     def incompatibilities(self, subject: str, schema: Schema, number: int | None, *, normalize: bool) -> list[str]:
         """Returns why a schema is not compatible with a subject; empty if it is compatible.
 
-        The schema is compared with the version `number`. If that is None, it is compared with the versions that the
+        The schema is compared with the version `number` or, if `number` is None, with the versions that the
         subject's compatibility level requires. `normalize` sorts the keys of a JSON Schema. Raises RegistryError if the
         schema is invalid, or the version does not exist.
         """
