@@ -89,7 +89,8 @@ class Authenticator:
         """Returns True if the handlers have to serve the request. Otherwise this object has handled it: as a part of
         the authentication, or with an error.
 
-        `find` returns the API with a key, which is needed for the error response to a request that may not be sent now.
+        `find(api_key)` returns the API with this key, which makes the error response to a request that may not be sent
+        before the authentication.
         """
         if request.has_invalid_size:
             self._fail("Failing SASL authentication due to invalid receive size")

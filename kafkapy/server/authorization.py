@@ -1,7 +1,7 @@
 """The questions that handlers ask about a request's permissions. Without an authorizer everything is allowed.
 
-A handler of a request that names several resources asks at its start which of their names are denied, and answers for
-those with an error. A resource that is denied is not looked up, so that the answer does not show whether it exists.
+The handler of a request that names several resources first asks which of these names are denied. The response has an
+error for each denied resource. A denied resource is not looked up, so that the error does not show whether it exists.
 """
 
 from __future__ import annotations
@@ -139,8 +139,9 @@ def authorized_cluster_operations(context: RequestContext) -> int:
 
 
 def _ask(context: RequestContext, authorizer: Authorizer, actions: list[Action]) -> list[bool]:
-    """Asks the authorizer which of the actions are allowed and returns its answers. Stores the permissions in the gate
-    if the gate serves requests of this API.
+    """Asks the authorizer which of the actions are allowed, and returns its answers in the order of the actions.
+
+    If the compiled request path (the gate) also serves requests of this API, stores the permissions for it.
     """
     gate_rights = context.services.gate_rights
     if gate_rights is None or not gate_rights.concerns(context.api_key):

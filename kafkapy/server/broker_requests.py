@@ -21,8 +21,8 @@ OnAnswer = Callable[[Any, Error], None]
 
 
 class BrokerRequests:
-    """Sends requests to other brokers, over one channel for each of them. Used, and calls its callbacks, on the
-    reactor's thread only.
+    """Sends requests to other brokers, over one channel for each of them. Reactor thread only; callbacks are called on
+    this thread too.
 
     If a broker is fenced or changes its address while it has unanswered requests, they fail at once. The caller then
     looks up the leader again instead of waiting for a time-out.
@@ -38,7 +38,7 @@ class BrokerRequests:
         client_id: str,
         timeout_ms: int,
     ) -> None:
-        """Creates the channels' owner, without a channel.
+        """Creates the object; the channel to a broker is created at the first request to it.
 
         `find_broker` returns the address of a broker by its id, None if it is fenced or unknown. `post` and `schedule`
         run work on the reactor's thread. A request fails when it has had no response for `timeout_ms`.

@@ -1,5 +1,8 @@
-"""The ports of a broker to the active controller of its cluster: direct calls while this node is the whole cluster,
-requests as soon as the cluster has another node."""
+"""The interfaces (ports) through which a broker uses the active controller of its cluster.
+
+They call the controller directly while this node is the whole cluster, and send requests as soon as the cluster has
+another node.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +47,11 @@ class Lifecycle(Protocol):
 
 
 class ControllerPorts(NamedTuple):
-    """The ports of a broker to the active controller, either all direct calls or all requests. Immutable.
+    """The interfaces (ports) through which a broker uses the active controller. Immutable.
 
-    `assign_directories` reports the directory id of each (topic id, partition); `allocate_producer_ids` requests a
-    block of producer ids. `forwarding` forwards requests of clients; it is None for direct calls.
+    Either all of them call the controller in this process directly, or all of them send requests. `assign_directories`
+    reports the directory id of each (topic id, partition); `allocate_producer_ids` requests a block of producer ids.
+    `forwarding` forwards requests of clients; it is None if the controller is called directly.
     """
 
     lifecycle: Lifecycle
@@ -58,14 +62,17 @@ class ControllerPorts(NamedTuple):
 
 
 class ControllerLink:
-    """The current ports of a broker to the active controller. Direct calls are replaced by requests once, on the
-    reactor's thread, when another voter or broker joins a node that was the whole cluster."""
+    """The interfaces (ports) through which a broker uses the active controller at present.
+
+    A node that is the whole cluster calls its controller directly. When another voter or broker joins, direct calls are
+    replaced by requests, once, on the reactor's thread.
+    """
 
     def __init__(self, ports: ControllerPorts, make_remote: Callable[[int], ControllerPorts]) -> None:
-        """`ports` are the ports at the start: direct calls, or already requests.
+        """`ports` are the interfaces to the controller at the start; they call it directly or send requests.
 
-        `make_remote(broker_epoch)` makes ports that send requests; `leave_direct_calls` calls it to replace direct
-        calls.
+        `make_remote(broker_epoch)` makes ports that send requests. `leave_direct_calls` calls it if `ports` call the
+        controller directly.
         """
         self._ports = ports
         self._make_remote = make_remote
@@ -110,7 +117,7 @@ def local_ports(
     post: Post,
     cordoned_directories: Callable[[], tuple[bytes, ...]],
 ) -> ControllerPorts:
-    """Returns the ports of a broker whose node is the whole cluster: direct calls to the controller.
+    """Returns the ports of a broker whose node is the whole cluster; they call the controller in this process.
 
     `post` runs work on the reactor's thread. `cordoned_directories` returns the ids of the cordoned log directories.
     """
@@ -139,7 +146,7 @@ def remote_ports(
     broker_epoch: int,
     cordoned_directories: Callable[[], tuple[bytes, ...]],
 ) -> ControllerPorts:
-    """Returns the ports of a broker in a cluster of several nodes: requests to the active controller.
+    """Returns the ports of a broker in a cluster of several nodes; they send requests to the active controller.
 
     `post` and `schedule` run work on the reactor's thread. `on_fatal` is called if the failure of a log directory could
     not be reported to the controller in time, so that the broker has to stop. `broker_epoch` is the epoch of a broker

@@ -1,4 +1,4 @@
-"""The replica manager's port to the controller, which runs on another thread."""
+"""Proposes changes of ISRs to a controller that runs on another thread of this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from kafkapy.replica.alter_partition import AlterPartitionResult, IsrChange
 
 
 class LocalAlterPartition:
-    """The AlterPartitionPort that calls the controller in this process. `submit` is called on the reactor's thread."""
+    """Proposes the ISR changes of the replica manager to the controller in this process.
+
+    Implements AlterPartitionPort. `submit` is called on the reactor's thread, which also runs its callback.
+    """
 
     def __init__(
         self,

@@ -44,8 +44,9 @@ _PARTLY_FORWARDED = frozenset(
 
 
 class _MeasuredHold:
-    """Measures the time that the broker works to hold one fetch, so that this time is charged to the client exactly
-    once. Reactor thread only.
+    """Measures how long Python code works on a fetch that waits for data, and charges this time to the client once.
+
+    Reactor thread only.
     """
 
     __slots__ = ("_serve", "is_charged", "started_ns")
@@ -57,9 +58,9 @@ class _MeasuredHold:
         self.is_charged = False  # True if the time since `started_ns` has been charged
 
     def serve(self, declined: Request) -> None:
-        """Serves the fetch `declined`, which the gate has declined, on the Python path.
+        """Serves in Python the fetch `declined`, which the compiled request path (the gate) does not serve.
 
-        Charges the client for the time since this object was made, or, if that time has been charged already, only for
+        Charges the client for the time since this object was made or, if that time has been charged already, only for
         the time of this call.
         """
         self._serve(declined, perf_counter_ns() if self.is_charged else self.started_ns)
@@ -86,8 +87,10 @@ class Dispatcher:
                 self._serve(request)
 
     def _hold(self, request: Request) -> None:
-        """Holds a fetch for which there is not enough data yet. Measures the work for it if a quota limits the time of
-        clients."""
+        """Makes a fetch wait for which there is not enough data yet.
+
+        If a quota limits the time of clients (request_percentage), charges the client for the time of this work.
+        """
         quotas = self._services.quotas
         if quotas is None or not quotas.measures_time:
             self._services.replica_manager.hold_fetch(request, self._serve)

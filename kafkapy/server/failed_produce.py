@@ -1,7 +1,7 @@
-"""Completes the answers to produce requests that waited in the gate and ended with an error.
+"""Completes the responses to produce requests that waited for replicas in the gate and ended with an error.
 
-The gate wrote the answer when it appended the records. Python adds what the gate does not know: the leader that a
-partition has now (KIP-951), and the count of the errors.
+The gate is the compiled code that serves usual Produce and Fetch requests. It wrote the response when it appended the
+records. Python counts the errors, and adds what the gate does not know: the present leader of a partition (KIP-951).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ CompleteAnswer = Callable[[Connection, int, bytes, Sequence[int]], Iterable[byte
 
 
 def failed_produce_answers(services: Services) -> CompleteAnswer:
-    """Returns the function that completes an answer of the gate and returns the parts to send.
+    """Returns the function that completes a response of the compiled request path (the gate).
 
-    The arguments of that function are the connection, the Produce version, the encoded answer, and the error code of
-    each partition in the order of the answer. The function counts the errors, and adds the current leader to each
-    partition with the error NOT_LEADER_OR_FOLLOWER.
+    Its arguments are the connection, the Produce version, the encoded response, and the error code of each partition
+    in the order of the response. The function counts the errors, adds the current leader to each partition with the
+    error NOT_LEADER_OR_FOLLOWER, and returns the parts of the response to send.
     """
 
     def complete(connection: Connection, version: int, answer: bytes, errors: Sequence[int]) -> Iterable[bytes]:

@@ -75,8 +75,8 @@ def fetch_in_old_format(
 ) -> None:
     """Reads `partitions` and calls `answer` with message sets of magic 0 or 1, as the request's version requires.
 
-    Notes fetches of `client` that meet a batch larger than they permit, before the conversion changes its size.
-
+    If a batch is larger than the fetch permits, notes this for `client` (`LargeFetches`) before the conversion, which
+    changes the size.
     Successive requests begin with different partitions, because the first partition with records may use up the limits,
     and these clients always name their partitions in the same order.
     """

@@ -1,9 +1,10 @@
 """The fetch sessions of a broker, limited in number, and the eviction of sessions (KIP-227).
 
-A session that was not used for two minutes is evicted first. Otherwise the new session replaces the least valuable of
-the sessions that were in use for more than two minutes, unless that one is as valuable as the new session or more. A
-follower's session is more valuable than a consumer's, and a session with more partitions than one with fewer. A
-follower's session may also replace a consumer's session that was in use for a shorter time.
+A session that was not used for two minutes is evicted first. If there is none, a new session may replace a session
+whose last use was more than two minutes after its creation; a follower's new session may also replace any consumer's
+session. It replaces the least valuable of these sessions, and only if that one is less valuable than itself. A
+follower's session is more valuable than a consumer's, and a session with more partitions is more valuable than one with
+fewer.
 """
 
 from __future__ import annotations
@@ -156,8 +157,8 @@ class FetchSessionCache(FetchSessionTable):
             return False
         victim = sessions[0]
         if monotonic_ms - victim.last_used_ms <= EVICTION_MS:
-            # A session can be evicted when it was in use for that time; a follower's session also evicts a consumer's
-            # younger session.
+            # No session is unused. A session that was in use for EVICTION_MS may be evicted; a follower's new session
+            # may also evict a consumer's session that was in use for a shorter time.
             evictable = [
                 session
                 for session in sessions

@@ -1,4 +1,4 @@
-"""The port through which requests of clients are forwarded to the active controller."""
+"""The interface (port) through which a broker forwards requests of clients to the active controller."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OnCreated = Callable[[ErrorMessage | BaseException], object]
 
 
 class ForwardingPort(Protocol):
-    """The port that forwards requests to the active controller. Reactor thread."""
+    """The interface through which handlers forward requests to the active controller. Reactor thread."""
 
     @property
     def controller_versions(self) -> Versions:

@@ -1,8 +1,9 @@
-"""The permissions that the data gate learns from the answers of the authorizer.
+"""Stores the permissions of clients for the gate, the compiled code that serves usual Produce and Fetch requests.
 
-The authorizer is asked on the Python path. If it permits the client to produce to a topic, to fetch from it, or to
-fetch as a follower, the permission is attached to the client's connection, and the gate serves the following requests
-itself until the ACLs change. A denial is never stored: such requests always take the Python path, which logs them.
+The gate cannot call the authorizer. The first request of a client is therefore handled in Python, which asks the
+authorizer. If it permits the client to produce to a topic, to fetch from it, or to fetch as a follower, the permission
+is attached to the client's connection, and the gate serves later requests itself until the ACLs change. A denial is
+never stored: requests without a permission are always handled in Python, which logs them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from kafkapy.security.standard_authorizer import StandardAuthorizer
 GATED_APIS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
 _OPERATIONS = {(ApiKey.PRODUCE, Operation.WRITE): WRITE, (ApiKey.FETCH, Operation.READ): READ}
 
-# The audit log has a line for every permission at this level, which only the Python path writes.
+# At this level the audit log has a line for every permission. Only Python code writes it, the gate does not.
 audit_logger = logging.getLogger("kafka.authorizer.logger")
 AUDIT_LEVEL = logging.DEBUG
 # The interval at which the generation of an administrator's own authorizer is read.
@@ -33,7 +34,10 @@ GENERATION_POLL_MS = 100
 
 
 class GateRights:
-    """Stores permissions in the gate. Reactor thread only, except `check` and `on_metadata`."""
+    """Stores the permissions of clients in the gate, the compiled code that serves usual Produce and Fetch requests.
+
+    Reactor thread only, except `check` and `on_metadata`.
+    """
 
     def __init__(self, gate: DataGate, authorizer: Authorizer) -> None:
         self._gate = gate
@@ -43,9 +47,9 @@ class GateRights:
         gate.authorize()
 
     def check(self) -> None:
-        """Makes the stored permissions invalid if the authorizer's generation has changed. Any thread may call it.
+        """Makes the stored permissions invalid if the authorizer's generation, the number of its changes, has changed.
 
-        The change of the authorizer has to precede the call.
+        Called on any thread, after the change of the authorizer.
         """
         generation = self._authorizer.generation
         if generation != self._seen_generation:
@@ -71,7 +75,7 @@ class GateRights:
 
     @staticmethod
     def concerns(api_key: int) -> bool:
-        """Returns whether the gate serves requests of the API, so that permissions for them have to be stored."""
+        """Returns whether the compiled request path (the gate) serves requests of the API and needs its permissions."""
         return api_key in GATED_APIS
 
     def begin(self) -> int:
@@ -91,9 +95,9 @@ class GateRights:
     ) -> None:
         """Stores what the authorizer has allowed: `answers` has its answer to each action.
 
-        `generation` is what `begin` returned before the authorizer was asked; the gate does not use permissions of an
-        older generation than its own. Does nothing while the audit log has a line for each permission, because the gate
-        writes no such lines.
+        `generation` is what `begin` returned before the authorizer was asked. The compiled request path (the gate)
+        ignores permissions of an older generation than its own. Does nothing while the audit log has a line for each
+        permission, because the gate writes no such lines.
         """
         if audit_logger.isEnabledFor(AUDIT_LEVEL):
             return
@@ -111,10 +115,10 @@ class GateRights:
                 rights.allow_following()
 
     def _rights(self, connection: Connection, requester: Requester, generation: int) -> ClientRights:
-        """Returns the rights of the client, and attaches them to its connection.
+        """Returns the object with the rights of the client, and attaches it to the client's connection.
 
-        Connections to the same listener with the same principal and client address have one object in common. If its
-        rights were stored under another `generation` of the authorizer, they are removed first.
+        Connections to the same listener with the same principal and client address share one object. Rights in it that
+        were stored under another `generation` of the authorizer are removed first.
         """
         key = (requester.principal, requester.host, requester.listener)
         rights = self._shared.get(key)

@@ -1,8 +1,8 @@
 """Consumers whose last fetches met a batch that is larger than the bytes that the fetch permitted.
 
-A broker sends such a batch nevertheless, if it is the first one of the response (KIP-74): the consumer makes progress,
-with one such batch in a response. The gate, which serves usual fetches without Python, leaves one such fetch of a
-partition in NOTE_INTERVAL_MS to the Python path, which calls `note`.
+A broker sends such a batch nevertheless if it is the first one of the response (KIP-74), so that the consumer makes
+progress, but slowly: each response has one such batch. Usual fetches are served by compiled code (the gate). It leaves
+one fetch with such a batch to Python in each NOTE_INTERVAL_MS and partition, and the Python handler calls `note`.
 """
 
 from __future__ import annotations
@@ -58,8 +58,11 @@ class LargeFetches:
         partitions: Mapping[TopicPartition, Partition],
         clock: Clock,
     ) -> None:
-        """Stores the partition of a consumer's fetch whose first batch is larger than the fetch permits, if there is
-        one, and lets the gate serve such fetches of the partition for NOTE_INTERVAL_MS."""
+        """Stores a LargeFetch for the partition of a consumer's fetch whose batch is larger than the fetch permits.
+
+        Does nothing if there is no such partition. Otherwise the compiled request path (the gate) serves such fetches
+        of the partition without Python for NOTE_INTERVAL_MS.
+        """
         for asked, result in results:
             size = len(result.records)
             if size <= min(asked.max_bytes, params.max_bytes):

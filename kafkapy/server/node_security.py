@@ -123,7 +123,10 @@ class NodeClients(NamedTuple):
 
     @property
     def of_channels(self) -> NodeSecurity:
-        """The same security, without `ListenerClient.tls`, for the thread that sends requests to other nodes."""
+        """The `security` of both ListenerClients, for the thread that sends requests to other nodes.
+
+        It is None for PLAINTEXT. The thread does not use `ListenerClient.tls`.
+        """
         return NodeSecurity(
             brokers=None if self.brokers is None else self.brokers.security,
             controllers=None if self.controllers is None else self.controllers.security,

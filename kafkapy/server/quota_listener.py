@@ -44,9 +44,12 @@ class QuotaListener:
         connection_quotas: Callable[[], ConnectionQuotas],
         gate: DataGate | None = None,
     ) -> None:
-        """`connection_quotas` returns the object that limits connections. `gate` is None if the node is only a
-        controller, which enforces no quotas of bytes and of time. If client.quota.callback.class is set, an object of
-        that class chooses the limits of clients instead of the stored quotas; raises ConfigError if it cannot be used.
+        """Constructs the object of client.quota.callback.class, if this key is set. Applies no quotas yet.
+
+        `connection_quotas` returns the object that limits connections. `gate` is the compiled code that serves usual
+        Produce and Fetch requests; it is None if the node is only a controller, which enforces no quotas of bytes and
+        of time. If client.quota.callback.class is set, its object chooses the limits of clients instead of the stored
+        quotas; raises ConfigError if the class cannot be used.
         """
         self._services = services
         self._connection_quotas = connection_quotas

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-# The waited time of a request that the gate has not left to be held as a fetch; for the others it is 0 ms or more.
+# `waited_ms` of every request except a fetch that has waited for compiled code (the gate) to serve it.
 NOT_HELD = -1
 # The APIs whose responses from the active controller may have a throttle time.
 MUTATING_APIS = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS})
@@ -33,7 +33,7 @@ MUTATING_APIS = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CR
 class RequestFilter(Protocol):
     """Receives each request of a connection before it is decoded, and may respond to it or close the connection.
 
-    The authenticator of a connection is one.
+    The authenticator of a connection is a RequestFilter.
     """
 
     def admits(self, request: Request, find: Callable[[int], ServedApi | None]) -> bool:
@@ -114,7 +114,7 @@ class RequestContext:
         self.correlation_id: int = header.correlation_id
         self.client_id: str | None = header.client_id
         self.flexible_header = flexible_header
-        self.waited_ms = waited_ms  # how long the request was held before the gate declined it, or NOT_HELD
+        self.waited_ms = waited_ms  # how long a fetch has waited before the gate left it to Python, or NOT_HELD
         self.answered = False
         self.cost: RequestCost | None = None  # None while no client has a quota
         self.mutation_quota: MutationQuota | None = None  # of a request that creates or deletes partitions

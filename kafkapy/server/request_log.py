@@ -1,6 +1,7 @@
 """The request log: one line for each request, while the logger `kafka.request.logger` has the level DEBUG or TRACE.
 
-The gate serves requests without Python, so it is shut while requests are logged.
+The gate, the compiled code that serves usual Produce and Fetch requests, writes no log lines. It is therefore disabled
+while requests are logged.
 """
 
 from __future__ import annotations
@@ -27,10 +28,9 @@ def is_enabled() -> bool:
 
 
 def follow_level(gate: DataGate) -> None:
-    """Disables the gate if requests are logged, because the gate serves requests without a log line; otherwise enables
-    it.
+    """Disables the compiled request path (the gate), which writes no log lines, if requests are logged.
 
-    Called after a change of the logger's level.
+    Enables it if requests are not logged. Called after a change of the logger's level.
     """
     if is_enabled():
         gate.shut(_SHUT_REASON)

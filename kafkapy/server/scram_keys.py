@@ -1,7 +1,8 @@
-"""The keys of SCRAM credentials in AlterUserScramCredentials, whose own field has only the salted password.
+"""Sends the keys of SCRAM credentials in AlterUserScramCredentials, which in Kafka has a field for the password only.
 
-A znode of a user has the keys, from which nobody can compute the salted password. They are in a tagged field, which
-other implementations ignore.
+A tool that writes a user's znode gives the broker the stored key and the server key, from which nobody can compute the
+salted password that Kafka's field requires. The keys are therefore in a tagged field, which other implementations
+ignore.
 """
 
 from __future__ import annotations

@@ -84,9 +84,9 @@ class ControllerServices:
     join. `kraft_version` returns the finalized level of kraft.version, which is in the quorum's own log.
     `quorum_leader` returns the id of the quorum's leader, -1 while the leader is unknown; it is None if this node is
     the only voter. Without an `authorizer` every request is allowed. `authentication` has the listeners with SASL by
-    name; it is None if there are none, and `tls_listeners` is None if no listener uses TLS. `gate_rights` is set if an
-    authorizer decides about requests that the data gate serves. `quotas` and `mutation_quotas` are None until the first
-    quota is set (`server/quota_listener`).
+    name; it is None if there are none, and `tls_listeners` is None if no listener uses TLS. `gate_rights` stores
+    permissions for the gate, the compiled code that serves usual Produce and Fetch requests; it is None without an
+    authorizer. `quotas` and `mutation_quotas` are None until the first quota is set (`server/quota_listener`).
     """
 
     def __init__(

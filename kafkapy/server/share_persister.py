@@ -143,8 +143,9 @@ class ClusterPersister(Persister):
         return self._remote
 
     def _attempt_repeatedly(self, key: SharePartitionKey, attempt: Attempt, on_done: OnDone, number: int = 1) -> None:
-        """Makes an attempt, and again after each retriable error with a growing pause, MOST_ATTEMPTS times in all.
+        """Makes an attempt, and repeats it after a pause while it ends with a retriable error.
 
+        The pauses grow. There are at most MOST_ATTEMPTS attempts.
         `attempt(broker_id, done)` sends the request to the coordinator of `key` (None: this broker) and calls `done`.
         `on_done` is called once, with the last error, or NONE, and its message. `number` counts the attempts from 1.
         """

@@ -1,10 +1,10 @@
-"""The claim by which one broker at a time writes the mirror in a ZooKeeper of the user.
+"""Ensures that only one broker at a time writes the mirror: Kafka's znodes in a ZooKeeper of the user.
 
-The claim is a znode that names the writer, and the offset of the metadata log at which that broker became the writer.
-Every write is a transaction that checks the version of this znode, as brokers of Kafka with ZooKeeper checked
-/controller_epoch: once another broker has claimed the mirror, the writes of its predecessor fail. A broker whose
-metadata are older than those of the last claim, because it is cut off from the cluster or was suspended, cannot claim
-it.
+A broker becomes the writer by its claim. The claim is a znode that names the writer, and the offset of the metadata log
+at which it became the writer. Every write is a transaction that checks the version of this znode, as Kafka's brokers
+checked /controller_epoch: after another broker has claimed the mirror, the writes of the former writer fail. A broker
+that was cut off from the cluster or suspended cannot claim the mirror if its metadata are older than those of the last
+claim.
 """
 
 from __future__ import annotations
@@ -60,8 +60,10 @@ class Claim:
         self._version = self._client.set(CLAIM_PATH, data, version=stat.version).version
 
     def create(self, path: str, data: bytes | None, *, is_ephemeral: bool) -> Create:
-        """Returns the operation that creates a znode with the client's default ACL; without one, everybody has all
-        permissions."""
+        """Returns the operation that creates a znode with the client's default ACL.
+
+        If the client has no default ACL, everybody has all permissions on the znode.
+        """
         acl = self._client.default_acl or OPEN_ACL_UNSAFE
         return Create(self._client.chroot + path, data, acl, int(is_ephemeral))
 
@@ -74,7 +76,8 @@ class Claim:
     def commit(self, operations: Sequence[Operation]) -> None:
         """Makes the changes in transactions, each of which has an effect only if this broker is still the writer.
 
-        Raises NotTheWriter if it is not, and KazooException for the first operation that failed.
+        Raises NotTheWriter if another broker has become the writer, and KazooException for the first operation that
+        failed.
         """
         for start in range(0, len(operations), _MOST_OPERATIONS):
             transaction = self._client.transaction()

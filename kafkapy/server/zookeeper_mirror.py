@@ -1,5 +1,4 @@
-"""Kafka's znodes in a ZooKeeper of the user, for programs that keep its address.
-
+"""Writes Kafka's znodes to a ZooKeeper of the user, for old programs that connect to this ZooKeeper.
 This module needs kazoo, and is imported only with `zookeeper.mirror.connect`.
 """
 
@@ -44,9 +43,9 @@ _CREDENTIALS_PREFIX = "SCRAM-"
 class ZooKeeperMirror:
     """Writes the cluster metadata as Kafka's znodes to a ZooKeeper, on a thread of its own.
 
-    Only one broker, the writer, writes: the broker with the lowest id of those that are neither fenced nor stopping. If
-    all brokers that are not fenced are stopping, it is the one of them with the lowest id. The ephemeral nodes of all
-    brokers belong to the writer's session. The next writer replaces them by its own, and a writer that stops waits for
+    Only one broker, the writer, writes. It is the broker with the lowest id of those that are neither fenced nor
+    stopping or, if there are none, of those that are not fenced. The ephemeral nodes of all brokers belong to the
+    writer's session. The next writer replaces them by nodes of its own session, and a writer that stops waits for
     this. `Claim` makes the writes of all other brokers fail.
     """
 
@@ -196,7 +195,7 @@ class ZooKeeperMirror:
         self._shown = shown
 
     def _may_write(self, cluster_id: str) -> bool:
-        """Returns False, and logs an error, if the nodes belong to another cluster."""
+        """Returns whether this cluster may write the nodes; logs an error if they belong to another cluster."""
         try:
             data, _ = self._client.get(_CLUSTER_ID_PATH)
         except NoNodeError:

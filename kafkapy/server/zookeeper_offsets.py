@@ -28,8 +28,9 @@ Offsets = dict[TopicPartition, tuple[int, Error]]
 class ZooKeeperOffsets:
     """Reads and writes group offsets in the znodes, which one broker of the cluster serves. Reactor thread only.
 
-    `local` returns the offsets if this broker serves the znodes, else None. `find_leader` returns the id of the other
-    broker that serves them, or None. `make_requests` constructs an object that sends requests to other brokers.
+    `local` returns the offsets if this broker serves the znodes, otherwise None. `find_leader` returns the id of the
+    broker that serves the znodes, or None if this is the present broker or there is none. `make_requests` constructs an
+    object that sends requests to other brokers.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Requests to the active controller that old tools make by writing znodes."""
+"""Sends the active controller the requests that old tools of Kafka make by writing znodes."""
 
 from __future__ import annotations
 

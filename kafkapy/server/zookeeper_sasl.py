@@ -40,9 +40,10 @@ def make_digest_md5(config: BrokerConfig, environment: Mapping[str, str] = os.en
 
 
 def _jaas_entries(config: BrokerConfig, environment: Mapping[str, str]) -> Sequence[JaasEntry]:
-    """Returns the login modules for ZooKeeper's clients: that of JAAS_KEY, or if it is unset those of the JAAS file.
+    """Returns the login modules for ZooKeeper's clients.
 
-    The list is empty if there are none. Raises ConfigError for a malformed configuration.
+    If the configuration key JAAS_KEY is set, this is the module in its value. Otherwise these are the modules in the
+    JAAS file; the list is empty if there is no file or it has none. Raises ConfigError for a malformed configuration.
     """
     text = SaslSettings(config, ZOOKEEPER_LISTENER_NAME).jaas_config(DIGEST_MD5)
     if text is not None:

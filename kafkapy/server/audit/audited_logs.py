@@ -34,10 +34,11 @@ class Leadership(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """Batches of a log whose transactions have ended, and what the log does not say about them.
+    """A part of a log in which all transactions have ended, with its clients and its aborted transactions.
 
-    `clients` and `aborted` are arguments of BucketCounter.follow. If `records` is empty, there is nothing to count
-    below `end_offset`.
+    `clients` has (first offset, number of the client), because records do not name the client that produced them.
+    `aborted` has (producer id, first offset, last offset). If `records` is empty, there is nothing to count below
+    `end_offset`.
     """
 
     records: FileRange | bytes
@@ -50,7 +51,8 @@ class LogPart(NamedTuple):
 class AuditedLogs:
     """The audited partitions that this broker leads. Reactor thread only, except for `names`.
 
-    `names` has the client ids of `LogPart.clients`; the audit's thread may look up the numbers that it has received.
+    `names` has the client id for each number in `LogPart.clients`. The audit's thread may look up the client ids of
+    numbers in the log parts that it has received.
     """
 
     def __init__(self, patterns: Iterable[str], excluded: Collection[str], clock: Clock) -> None:
@@ -69,7 +71,10 @@ class AuditedLogs:
         return topic not in self._excluded and any(fnmatchcase(topic, pattern) for pattern in self._patterns)
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """Begins to note the clients of the partitions that this broker leads now, and ceases for the others."""
+        """Begins to note the clients that produce to the partitions `led`, which this broker leads now.
+
+        Stops noting the clients of the partitions `followed`, which this broker does not lead.
+        """
         for partition in followed:
             if self._partitions.get(partition.topic_partition) is partition:
                 del self._partitions[partition.topic_partition]
@@ -98,10 +103,10 @@ class AuditedLogs:
         return dict(self._leaderships)
 
     def read(self, positions: Iterable[tuple[TopicPartition, int, int]], most: int) -> dict[TopicPartition, LogPart]:
-        """Returns the next part of the logs that have one, of `most` logs at most.
+        """Returns the next part of each log that has records to count, for at most `most` logs.
 
-        `positions` are triples (partition, serial of the leadership, offset of the next record); partitions that this
-        broker no longer leads are left out. Raises StorageError or ApiError.
+        `positions` are triples (partition, serial of the leadership, offset of the next record to count). Partitions
+        that this broker no longer leads are left out. Raises StorageError or ApiError.
         """
         parts: dict[TopicPartition, LogPart] = {}
         for topic_partition, serial, offset in positions:
@@ -116,7 +121,10 @@ class AuditedLogs:
         return parts
 
     def forget(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Drops the notes on clients below these offsets, whose counts are written."""
+        """Drops the notes on the clients of records below the offset of each partition in `positions`.
+
+        Called when the counts of these records are written, so that the notes are no longer needed.
+        """
         for topic_partition, offset in positions.items():
             partition = self._partitions.get(topic_partition)
             if partition is not None and partition.client_notes is not None:
@@ -126,8 +134,8 @@ class AuditedLogs:
 def _read_part(log: Log, notes: ClientNotes | None, offset: int) -> LogPart:
     """Returns the part of the log from `offset` on, up to the last stable offset.
 
-    It begins elsewhere if the log has lost records after an unclean election, or if records were deleted before they
-    were counted.
+    The part begins at an earlier offset if the log has lost records in an unclean election, and at a later one if
+    records were deleted before they were counted.
     """
     end_offset = log.last_stable_offset
     start_offset = max(min(offset, end_offset), log.log_start_offset)

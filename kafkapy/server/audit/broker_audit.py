@@ -38,7 +38,7 @@ OnReactor = Callable[[Callable[[], Any]], Any]
 
 
 class Writer(Protocol):
-    """The methods of CountWriter."""
+    """The interface of CountWriter, which writes the counts; tests of the audit pass an object without a cluster."""
 
     @property
     def is_open(self) -> bool: ...
@@ -156,7 +156,10 @@ class BrokerAudit:
         return bool(self._unwritten) and self._clock.monotonic_ms() >= self._write_at_ms
 
     def _follow_leaders(self) -> None:
-        """Looks up the positions of partitions that this broker leads now, and drops those of the others."""
+        """Looks up the stored positions of the partitions that this broker has begun to lead.
+
+        Drops the positions of partitions that it no longer leads.
+        """
         present = self._drop_former()
         now_ms = self._clock.monotonic_ms()
         new = {
@@ -194,7 +197,7 @@ class BrokerAudit:
             del self._counts[key]
 
     def _count_parts(self) -> bool:
-        """Counts one part of each log that has new records; returns whether there was one."""
+        """Counts one part of each log that has new records; returns True if at least one log had new records."""
         found = False
         for wanted in self._groups():
             parts = self._on_reactor(partial(self.logs.read, wanted, PARTS_AT_ONCE))
@@ -221,7 +224,10 @@ class BrokerAudit:
             self._drop({topic_partition})
 
     def _groups(self) -> Iterator[list[tuple[TopicPartition, int, int]]]:
-        """Yields the positions of all partitions as triples, in lists for one call on the reactor's thread each."""
+        """Yields (partition, serial of the leadership, position) of all partitions, in lists of limited length.
+
+        One call on the reactor's thread reads the logs of one list, so that no call takes long.
+        """
         every = iter([(each, self._leaderships[each].serial, offset) for each, offset in self._positions.items()])
         while group := list(islice(every, PARTITIONS_AT_ONCE)):
             yield group

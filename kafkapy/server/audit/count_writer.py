@@ -51,7 +51,10 @@ class CountWriter:
         self._producer = transactional_producer(self._transactional_id, properties)
 
     def positions(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
-        """Returns the offset of the first record of each partition that is not counted; None if none was stored."""
+        """Returns, for each partition, the offset of the first record that is not counted yet.
+
+        The offset is None if no position was ever stored for the partition.
+        """
         with Consumer(
             {
                 **consumer_keys(self._properties),

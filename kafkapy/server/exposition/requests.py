@@ -191,7 +191,7 @@ class RequestMetrics:
         manager = self._services.replica_manager
         waiting = manager.delayed_operations
         purgatories = (waiting.produce, waiting.fetch, waiting.delete_records)
-        # The gate's requests count as operations of the purgatory in which they would otherwise wait.
+        # Requests that wait in the gate (compiled code) count in the purgatory in which Python would make them wait.
         gated = {waiting.produce: manager.gated_produces()}
         page.family(
             table.DELAYED_OPERATIONS,

@@ -253,11 +253,11 @@ def _narrow(
     wanted: Container[ConfigResource],
     answer: Callable[[dict[ConfigResource, ErrorMessage]], Any],
 ) -> bool:
-    """Prepares a request whose `wanted` resources the active controller handles, and this node the other resources.
+    """Limits a request that may be forwarded to the resources `wanted`, which the active controller has to handle.
 
-    If the request may be forwarded, makes the forwarded request contain only the `wanted` resources; the response to
-    the client is then `answer(results)`, with the active controller's results for them. If no resource is wanted, there
-    is nothing to forward: responds with `answer({})` and returns False. Returns True if the caller has to continue.
+    The response to the client will be `answer(results)`, with the active controller's results for these resources. If
+    no resource is wanted, there is nothing to forward: sends the response `answer({})` and returns False. Returns True
+    if the caller has to continue.
     """
     if context.payload is None:
         return True
@@ -344,7 +344,7 @@ def _alter_loggers(context: RequestContext, changes: list[ConfigChange], *, vali
         return ErrorMessage(error.error, error.message)
     result = alter_logger_levels(changes, validate_only=validate_only)
     services = context.services
-    if isinstance(services, Services):  # a controller without the role broker has no gate
+    if isinstance(services, Services):  # a controller without the role broker has no compiled request path (the gate)
         gate = services.replica_manager.context.gate
         if gate is not None:
             follow_level(gate)

@@ -85,7 +85,10 @@ def handle_consumer_group_heartbeat(
 
 
 def _not_describable(context: RequestContext, topics: AbstractSet[str]) -> AbstractSet[str]:
-    """Returns those topics matched by an expression that the client may not describe; the denials are not logged."""
+    """Returns those of `topics` that the client may not describe. The denials are not logged.
+
+    `topics` match the regular expression of a subscription, so that the client has not named them itself.
+    """
     return denied_names(context, Operation.DESCRIBE, ResourceType.TOPIC, topics, log_if_denied=False)
 
 

@@ -14,7 +14,8 @@ in a session.
 
 Not done: remote storage.
 
-The data gate (`_core/gate/fetch_gate`) serves the usual fetches of consumers and followers before they come here.
+The usual fetches of consumers and followers do not reach this module: compiled code (the gate, `_core/gate/fetch_gate`)
+serves them without Python.
 """
 
 from __future__ import annotations
@@ -183,8 +184,11 @@ def count_results(context: RequestContext, params: FetchParams, results: Results
 
 
 def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
-    """Returns the parameters of the request, limited by the broker's configuration. The time for which the request was
-    held for the gate is subtracted from max_wait_ms."""
+    """Returns the parameters of the request, limited by the broker's configuration.
+
+    The time for which the request has waited already, for the compiled request path (the gate), is subtracted from
+    max_wait_ms.
+    """
     version = context.api_version
     has_replica_state = version >= FetchRequest.FIRST_VERSION_WITH_REPLICA_STATE
     max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
@@ -200,7 +204,8 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
         max_bytes=max_bytes,
         isolation_level=request.isolation_level,
         only_leader=version < FetchRequest.FIRST_VERSION_WITH_RACK_ID,
-        # The gate records a follower's positions before it leaves a fetch to be held, even if it declines it at once.
+        # The gate records a follower's positions before it leaves a fetch to Python, to wait for data. It may then
+        # refuse to serve the fetch, which is handled here; the positions are recorded already.
         is_recorded=context.waited_ms != NOT_HELD,
         client_rack=request.rack_id,
         listener=context.listener.name,

@@ -10,7 +10,8 @@ topic ids. From 12 on the broker adds the partitions to the transaction (KIP-890
 Permissions: Write on the topic; Write on the transactional id for transactional records. Writes of the broker itself,
 such as those of the coordinators, are not checked.
 
-The data gate (`_core/gate/produce_gate`) serves the usual requests before they come here.
+The usual requests do not reach this module: compiled code (the gate, `_core/gate/produce_gate`) serves them without
+Python.
 """
 
 from __future__ import annotations
@@ -175,11 +176,10 @@ class ProduceOperation:
             self._respond({})
 
     def _verify(self, checked: Checked) -> None:
-        """Verifies that the partitions belong to the producer's open transaction, and refuses the others.
+        """Verifies that the partitions belong to the producer's open transaction, and refuses those that do not.
 
-        `checked` has the results of `open_ahead`, which the append uses.
-
-        This is the last step before the append: nothing that could end the transaction may run in between.
+        `checked` has the results of `open_ahead` (the validation of large batches), which the append uses. The
+        verification is the last step before the append: nothing that could end the transaction may run in between.
         """
         transactional_id = self._request.transactional_id
         if transactional_id is None or not self._producers:
@@ -218,7 +218,10 @@ class ProduceOperation:
         )
 
     def _note_client(self) -> None:
-        """Notes which client appends to the audited partitions, as the data gate does for its requests."""
+        """Notes for the audit which client appends to the audited partitions, because batches do not name the client.
+
+        The compiled request path (the gate) does this itself for the requests that it serves.
+        """
         client_id = (self._context.client_id or "").encode()
         for topic_partition in self._entries:
             partition = self._manager.partitions.get(topic_partition)

@@ -24,10 +24,11 @@ MOST_CLIENTS = 50
 def fetch_places(
     services: Services, client_id: str | None, partition: TopicPartition | None, start: int, limit: int, pace: Pace
 ) -> dict[str, Any]:
-    """Returns the partitions that consumers read in fetch sessions: at most `limit`, without the first `start`.
+    """Returns the JSON object of the page `fetches`: the partitions that consumers read in fetch sessions.
 
-    With `client_id` or `partition` only those of clients with this id, or of this partition. `next` is the value of
-    `start` for the following page, or None. `pace` is called often, so that other threads can run Python.
+    The page has at most `limit` entries and leaves out the first `start`. If `client_id` or `partition` is not None,
+    it has only entries of clients with this id, or of this partition. The object's `next` is the value of `start` for
+    the following page, None on the last page. `pace` is called often, so that other threads can run Python.
     """
     found = list(islice(_places(services, client_id, partition, pace), start, start + limit + 1))
     following = start + limit if len(found) > limit else None
@@ -62,7 +63,10 @@ def _client(client: FetchClient) -> dict[str, Any]:
 def large_fetches(
     services: Services, client_id: str | None, partition: TopicPartition | None, start: int, limit: int
 ) -> dict[str, Any]:
-    """Returns the fetches that met a batch larger than they permitted, the newest first; see `fetch_places`."""
+    """Returns the JSON object of the page `large-fetches`: fetches that met a batch larger than they permitted.
+
+    The newest fetch is the first entry. The arguments have the meaning that they have in `fetch_places`.
+    """
     now_ms = services.clock.monotonic_ms()
     wanted = [
         each
@@ -86,10 +90,10 @@ def large_fetches(
 
 
 def quota_page(services: Services, client_id: str | None, start: int, limit: int, pace: Pace) -> dict[str, Any]:
-    """Returns what limits clients: an entry for each kind of quota and each group of clients that shares a limit.
+    """Returns the JSON object of the page `quotas`: an entry for each quota and each group of clients that shares it.
 
-    With `client_id`, only entries that apply to connected clients with this id; see `fetch_places` for the other
-    arguments.
+    If `client_id` is not None, the page has only entries that apply to connected clients with this id. The other
+    arguments have the meaning that they have in `fetch_places`.
     """
     found = list(islice(_spending(services, client_id, pace), start, start + limit + 1))
     return {"quotas": found[:limit], "next": start + limit if len(found) > limit else None}
@@ -119,7 +123,10 @@ def _spending(services: Services, client_id: str | None, pace: Pace) -> Iterator
 
 
 def _clients(quotas: ClientQuotas, pace: Pace) -> dict[tuple[str, Bucket], list[tuple[str, str]]]:
-    """Returns (user, client id) of the connected clients, by the kind of quota and the clients that share a limit."""
+    """Returns the (user, client id) pairs of the connected clients by (quota key, bucket).
+
+    A bucket is the group of clients that share one limit of the quota.
+    """
     found: dict[tuple[str, Bucket], list[tuple[str, str]]] = defaultdict(list)
     for key, bucket, principal, client_id in quotas.clients():
         pace()

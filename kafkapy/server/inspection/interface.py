@@ -83,7 +83,10 @@ class Inspection:
         pending.resolve(response)
 
     def _find(self, words: list[str], query: Query) -> Make:
-        """Returns the function that makes a page, for the words of its path. Raises Refusal."""
+        """Returns the function that makes the page whose path has the elements `words`.
+
+        Raises Refusal if there is no such page, or if `query` has an unknown parameter or an invalid value.
+        """
         services = self._services
         if words == ["broker"]:
             query.check(())

@@ -1,8 +1,8 @@
-"""The segments of a log, and the place of an offset in them, read from the files with descriptors of their own.
+"""Describes the segments of a log, and finds the place of an offset in them, for pages of the inspection interface.
 
-The functions run on a thread that owns nothing of the log. They read fields of its objects, which the reactor's thread
-changes meanwhile: each number is correct at one moment. They do not use the descriptors and memory maps of the log,
-because its owner may close them at any time. A file that retention has deleted meanwhile is reported by `Refusal`.
+The functions do not run on the reactor's thread, which may change the log while they read it: each number is correct at
+one moment. They open the files themselves, because the reactor's thread may close the log's own descriptors and memory
+maps at any time. They raise `Refusal` if retention has deleted a file before it is read.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ def describe_partition(partition: Partition) -> dict[str, Any]:
 
 
 def segments_page(log: Log, start: int, limit: int, pace: Callable[[], None]) -> dict[str, Any]:
-    """Returns at most `limit` segments, from the one that contains offset `start` or begins after it, oldest first.
+    """Returns the JSON object of a page with at most `limit` segments, the oldest first.
 
-    `next` is the value of `start` for the following page, or None. Raises Refusal if the files cannot be read.
+    The first segment is the one that contains offset `start` or, if there is none, begins after it. The object's `next`
+    is the value of `start` for the following page, None on the last page. Raises Refusal if a file cannot be read.
     """
     end_offset = log.log_end_offset
     every = log.segments.between(0, end_offset + 1)
@@ -86,7 +87,10 @@ def segments_page(log: Log, start: int, limit: int, pace: Callable[[], None]) ->
 
 
 def _existing(log: Log, segment: LogSegment, read: Callable[[], T]) -> T:
-    """Returns the result of `read`, which reads files of the segment. Raises Refusal if that is not possible."""
+    """Returns the result of `read`, which reads files of the segment.
+
+    Raises Refusal if the segment was deleted, cannot be read or is damaged.
+    """
     try:
         return read()
     except FileNotFoundError:
@@ -100,7 +104,7 @@ def _existing(log: Log, segment: LogSegment, read: Callable[[], T]) -> T:
 
 
 def _describe(segment: LogSegment) -> dict[str, Any]:
-    """Returns what the files of a segment tell. Raises OSError."""
+    """Returns the JSON object of a segment: its base offset, file, timestamps and index sizes. Raises OSError."""
     offset_index, time_index = segment._offset_index, segment._time_index
     largest = segment._max_timestamp
     return {
@@ -153,9 +157,9 @@ def _last_indexed_timestamp(segment: LogSegment) -> int:
 
 
 def place_of(log: Log, offset: int) -> dict[str, Any]:
-    """Returns the segment, the byte position and the batch that contain an offset.
+    """Returns the JSON object that describes where an offset is: its segment, byte position and batch.
 
-    The batch is the next one if compaction has removed the offset. Raises Refusal if the log does not have the offset.
+    If compaction has removed the offset, describes the next batch. Raises Refusal if the offset is outside of the log.
     """
     if not log.log_start_offset <= offset < log.log_end_offset:
         raise Refusal(
@@ -186,9 +190,9 @@ def place_of(log: Log, offset: int) -> dict[str, Any]:
 
 
 def _batch(segment: LogSegment, offset: int) -> dict[str, Any] | None:
-    """Returns the batch that contains `offset` or the next one after it; None if it is not in this segment.
+    """Returns the JSON object of the batch that contains `offset` or, if there is none, of the next batch.
 
-    Raises OSError.
+    Returns None if this segment has no batch at or after `offset`. Raises OSError.
     """
     size = segment.size
     fd = os.open(segment.path(LOG_SUFFIX), os.O_RDONLY | os.O_CLOEXEC)
@@ -213,10 +217,10 @@ def _batch(segment: LogSegment, offset: int) -> dict[str, Any] | None:
 
 
 def _header_fields(header: bytes) -> dict[str, Any]:
-    """Returns the fields of a batch's header.
+    """Returns the fields of a batch's header, without reading the records, which may be hundreds of megabytes.
 
-    RecordBatch accepts only whole batches, and a batch may have hundreds of megabytes. It therefore gets the header
-    alone, with the length of a batch without records.
+    RecordBatch accepts only complete batches. Its argument is therefore the header with the length of a batch that has
+    no records.
     """
     length = (OVERHEAD - LOG_OVERHEAD).to_bytes(LOG_OVERHEAD - LENGTH_AT, "big")
     batch = RecordBatch(header[:LENGTH_AT] + length + header[LOG_OVERHEAD:])
@@ -235,9 +239,10 @@ def _header_fields(header: bytes) -> dict[str, Any]:
 
 
 def _indexed_position(segment: LogSegment, offset: int) -> int:
-    """Returns the position of the last batch with an entry in the offset index that ends at or before `offset`.
+    """Returns the byte position from which to search the segment for `offset`, by its offset index.
 
-    Returns 0 if there is none. Searches the file, of which only the first part has entries while it is open for append.
+    This is the position of the last batch in the index whose last offset is at most `offset`, or 0 if there is none.
+    The search reads the index file. While the segment is open for append, only the first part of this file has entries.
     """
     index = segment._offset_index
     try:

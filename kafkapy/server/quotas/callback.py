@@ -22,7 +22,8 @@ class QuotaCallback(Protocol):
     """The interface of the class that the configuration names. It is constructed without arguments, and must not
     block: every method runs on the reactor's thread.
 
-    `quota` is producer_byte_rate, consumer_byte_rate, request_percentage or controller_mutation_rate.
+    The argument `quota` of its methods is producer_byte_rate, consumer_byte_rate, request_percentage or
+    controller_mutation_rate.
     """
 
     def configure(self, configs: dict[str, str]) -> None:
@@ -85,7 +86,7 @@ class CallbackLimits:
 
     @property
     def is_empty(self) -> bool:
-        """False: the callback has to be asked for every client."""
+        """False, because only the callback knows whether a client has a limit."""
         return False
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:

@@ -1,7 +1,8 @@
 """The quotas of clients: their limits, the sensors that measure what is spent, and the throttle times.
 
 metadata image -> apply                     the limits of each kind, by entity
-request        -> begin                     its client's sensors, which the gate shares
+request        -> begin                     the sensors of its client, which are also used by the compiled code (the
+                                            gate) that serves usual requests
                -> RequestCost               records what the request spends, and returns the throttle time
                -> RequestContext.respond    sends the response, then mutes the connection
 """
@@ -119,7 +120,10 @@ class ClientQuotas:
         self._invalidate_limits()
 
     def _invalidate_limits(self) -> None:
-        """Makes the gate, the compiled code that serves usual requests, ask for the limits of all clients again."""
+        """Makes the compiled request path (the gate) discard the limits of all clients.
+
+        The next request of each client is then handled in Python, which passes the present limits to the gate.
+        """
         self._shared.clear()
         self._gate.limit(self.is_limiting, measures_time=self.measures_time)
 
@@ -140,8 +144,7 @@ class ClientQuotas:
         size: int,
         started_ns: int,
     ) -> RequestCost:
-        """Begins to measure a request, and passes the limits of its client to the gate.
-
+        """Begins to measure a request, and passes the limits of its client to the compiled request path (the gate).
         `size` is the request's number of bytes; `started_ns` is the `perf_counter_ns` at which the interpreter received
         it. The returned object measures the time and charges the request to the client's quotas.
         """
@@ -150,10 +153,11 @@ class ClientQuotas:
         return RequestCost(self, principal, name, size, started_ns, is_exempt=api_key in EXEMPT_APIS)
 
     def charge_held(self, connection: Connection, elapsed_ns: int) -> None:
-        """Charges the time of Python code that passed a held fetch to the gate again to the client's request quota.
+        """Charges the client's request quota with the time that Python code has worked on a fetch that waits for data.
 
-        The gate has then answered the fetch or holds it again. The time of a connection that is exempt from the quota
-        is recorded as exempt. Does nothing if the client has no limit.
+        Called when the compiled request path (the gate) has answered the fetch, or the fetch waits for more data. If
+        Python serves the fetch instead, its handler charges the time. The time of a connection that is exempt from the
+        quota is recorded as exempt. Does nothing if the client has no limit.
         """
         limits = self._gate.limits_of(connection)
         sensor = None if limits is None else limits.exempt if connection.is_exempt else limits.request
@@ -174,9 +178,9 @@ class ClientQuotas:
         return self._exempt.rate(monotonic_ms)
 
     def _attach_limits(self, connection: Connection, principal: Principal, client_id: bytes) -> None:
-        """Stores the limits of a client in its connection, for the requests that the gate serves.
+        """Stores the limits of a client in its connection, for requests that compiled code (the gate) serves.
 
-        Does nothing if the connection has them already and no limit has changed since.
+        Does nothing if the connection has the limits already and no limit has changed since.
         """
         limits = self._gate.limits_of(connection)
         generation = self._gate.limits_generation
@@ -243,8 +247,11 @@ class ClientQuotas:
         return self._kinds[key].delays.waiting(monotonic_ms)
 
     def drop_idle(self, monotonic_ms: int) -> None:
-        """Drops sensors that were not used for an hour. If there are any, the gate asks for the limits of all clients
-        again."""
+        """Drops sensors that were not used for an hour.
+
+        If it drops any, also makes the compiled request path (the gate) discard the limits of all clients, which refer
+        to sensors.
+        """
         dropped = [kind.drop_idle(monotonic_ms) for kind in self._kinds.values()]
         if any(dropped):
             self._invalidate_limits()

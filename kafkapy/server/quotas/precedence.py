@@ -4,8 +4,9 @@
     (any user, client id), (any user, any client id), (any user),
     (client id), (any client id)
 
-The first of these entities that has the quota decides. An entity with a user and a client id has a bucket for each such
-pair, the others have one for each user or each client id: a default limit applies to each user or client id separately.
+The first of these entities that has the quota decides. Its limit is shared by the clients in one bucket. For an entity
+with a user and a client id, a bucket is all clients with the same pair; for the others, it is all clients with the same
+user, or with the same client id. A default limit therefore applies to each user or client id separately.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ CONNECTION_RATE = "connection_creation_rate"
 
 
 class Bucket(NamedTuple):
-    """The key of a limit that clients share: all clients with the same user, the same client id, or both the same.
+    """A group of clients that share one limit: those with this user, with this client id, or with both.
 
     `user` or `client_id` is "" if the limit does not depend on it. `others` has (name, value) of the other tags by
     which the class of client.quota.callback.class groups clients.
@@ -50,16 +51,16 @@ class Limit(NamedTuple):
 
 
 def limits_of_key(quotas: Mapping[QuotaEntity, Mapping[str, float]], key: str) -> dict[QuotaEntity, float]:
-    """Returns {entity: limit} for one quota key, such as producer_byte_rate, of entities for which it is set."""
+    """Returns {entity: limit} for the entities for which the quota key, such as producer_byte_rate, is set."""
     return {entity: values[key] for entity, values in quotas.items() if key in values}
 
 
 def find_limit(limits: Mapping[QuotaEntity, float], user: str, client_id: str) -> Limit | None:
     """Returns the limit that applies to the client, or None if there is none.
 
-    `limits` has the limits of one quota key by entity. In Kafka's order of precedence, the first that is set applies:
-    the user with the client id, with the default client id, and alone; the default user in the same three ways; the
-    client id; the default client id.
+    `limits` has the limits of one quota key by entity. The first entity with a limit applies, in Kafka's order: (user,
+    client id), (user, default client id), (user), (default user, client id), (default user, default client id),
+    (default user), (client id), (default client id).
     """
     if not limits:
         return None
@@ -93,7 +94,7 @@ def _rule(user: str | None = None, client_id: str | None = None, *, of_user: boo
 
 
 class StoredLimits:
-    """The limits of one kind of quota that the metadata contain."""
+    """The limits of one quota key, such as producer_byte_rate, as the cluster metadata contains them."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -113,7 +114,7 @@ class StoredLimits:
         return find_limit(self._limits, principal.name, client_id)
 
     def is_outdated(self) -> bool:
-        """Returns False: only `apply` changes limits."""
+        """Returns False: stored limits change only by `apply`. A callback may change its limits at any time."""
         return False
 
 

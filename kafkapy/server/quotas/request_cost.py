@@ -1,9 +1,9 @@
-"""The cost of one request on the Python path, which is charged to the quotas of its client.
+"""The cost of one request that Python handles, which is charged to the quotas of its client.
 
 The time of a request is the time in which a thread works for it: from its arrival in the interpreter to the end of the
 handler, including the encoding of the response, and the work on the handler pool. The time in which the request waits
-for replicas, data or a deadline does not count. The gate measures the reading of the request and the writing of the
-response to the socket, for all requests of a wake-up at once.
+for replicas, data or a deadline does not count. Compiled code (the gate) measures the time for reading requests from
+sockets and writing responses to them, in each pass of the reactor's loop for all requests together.
 """
 
 from __future__ import annotations
