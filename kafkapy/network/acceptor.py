@@ -99,8 +99,8 @@ class Acceptor:
 
     The socket listens from `__init__` on, so that a port in use is found early; the system queues clients until
     `start`. While a limit is reached, or the process has no descriptors left, the acceptor pauses and does not poll its
-    descriptor. A thread (`TlsAcceptor`) accepts the clients of a listener with TLS, and refuses those that do not speak
-    TLS; they count in no limit.
+    descriptor. If the listener uses TLS, a thread (`TlsAcceptor`) accepts the clients, and refuses clients that do not
+    speak TLS. Refused clients do not count in any limit.
     """
 
     def __init__(
@@ -129,7 +129,8 @@ class Acceptor:
         self._accepted = 0
         self._exhausted = False
         self._throttled: set[int] = set()  # descriptors of accepted connections that wait to be closed
-        # The gate serves the partitions of a broker, which clients of a controller's listener may not access.
+        # Compiled code (the gate) serves usual Produce and Fetch requests. Clients of a controller's listener may not
+        # access the broker's partitions.
         self._is_gated = listener.name not in config.controller_listener_names
         # The largest frame of a client that has not proved its identity; None if clients need not prove it.
         self._max_token_bytes: int | None = (
@@ -173,7 +174,10 @@ class Acceptor:
             self._handle_report(self._tls_acceptor)
 
     def _handle_report(self, tls_acceptor: TlsAcceptor) -> None:
-        """Passes on what the thread has refused, and handles an error that keeps it from accepting clients."""
+        """Reports the clients that the TLS acceptor's thread has refused to `on_refused`.
+
+        Logs the error if the thread cannot accept clients, for example because no descriptor is left.
+        """
         refused, addresses, error = tls_acceptor.take_report()
         if error:
             self._log_exhaustion(error)
