@@ -112,13 +112,18 @@ class ControllerOperations:
         )
 
     def fence_expired(self) -> Operation[bool]:
-        """Returns the operation that fences one broker whose session has expired; its response is True if there may be
-        more."""
+        """Returns the operation that fences one broker whose session has expired.
+
+        The operation's response is True if there may be further brokers whose sessions have expired.
+        """
         return lambda image: self.sessions(image).fence_expired(image, self._clock.monotonic_ms(), self._settings())
 
     def fence_dead(self, broker_id: int, broker_epoch: int) -> Operation[bool]:
-        """Returns the operation that fences a broker whose process has died; its response is False if the broker has
-        registered again."""
+        """Returns the operation that fences a broker whose process has died.
+
+        The operation's response is True if the broker is fenced. It is False if the broker has registered again with a
+        new epoch, or is not registered.
+        """
         return lambda image: self.sessions(image).fence_dead(image, broker_id, broker_epoch, self._settings())
 
     def unregister_broker(self, broker_id: int) -> Operation[None]:

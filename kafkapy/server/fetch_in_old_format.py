@@ -77,6 +77,7 @@ def fetch_in_old_format(
 
     If a batch is larger than the fetch permits, notes this for `client` (`LargeFetches`) before the conversion, which
     changes the size.
+
     Successive requests begin with different partitions, because the first partition with records may use up the limits,
     and these clients always name their partitions in the same order.
     """

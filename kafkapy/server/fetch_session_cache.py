@@ -39,7 +39,7 @@ class CachedPartition(FetchPartition):
         self.follow(asked)
 
     def follow(self, asked: FetchRequest.FetchPartition) -> None:
-        """Updates the client's position and limits in this partition from its newest request."""
+        """Updates the client's position and limits in this partition from `asked`, the client's newest request."""
         self.move(
             asked.fetch_offset,
             asked.partition_max_bytes,

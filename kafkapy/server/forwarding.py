@@ -96,7 +96,8 @@ class Forwarding:
     def request(self, request: Any, key: ApiKey, on_done: Callable[[Any, int, Exception | None], None]) -> None:
         """Sends a request in the name of this broker to the active controller.
 
-        Calls `on_done(response, version of the API, None)` or `on_done(None, version, error)`, on any thread.
+        Calls `on_done(response, version of the API, None)` when the response has arrived, or
+        `on_done(None, version, error)` if the request has failed. The calls are made on any thread.
         """
         self._channel.send(request, key, on_done)
 
@@ -157,7 +158,10 @@ class _Enclosed:
         )
 
     def enclose(self, served: Versions) -> EnvelopeRequest:
-        """Returns the envelope with the request in the newest version that the controller serves."""
+        """Returns the envelope with the request in the newest version that the controller serves.
+
+        `served` has the versions of each API that the controller serves.
+        """
         _, highest = served.get(ApiKey.CREATE_TOPICS, (0, self._version))
         version = self._version = min(self._version, highest)
         self._header.request_api_version = version

@@ -1,4 +1,5 @@
 """The interfaces (ports) through which a broker in a cluster of several nodes sends requests to the active controller.
+
 The active controller may be this node itself; requests then arrive at its own listener. A broker whose cluster has only
 one node uses direct calls instead (`controller_ports`).
 """

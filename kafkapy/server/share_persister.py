@@ -146,6 +146,7 @@ class ClusterPersister(Persister):
         """Makes an attempt, and repeats it after a pause while it ends with a retriable error.
 
         The pauses grow. There are at most MOST_ATTEMPTS attempts.
+
         `attempt(broker_id, done)` sends the request to the coordinator of `key` (None: this broker) and calls `done`.
         `on_done` is called once, with the last error, or NONE, and its message. `number` counts the attempts from 1.
         """

@@ -1,4 +1,5 @@
 """Writes Kafka's znodes to a ZooKeeper of the user, for old programs that connect to this ZooKeeper.
+
 This module needs kazoo, and is imported only with `zookeeper.mirror.connect`.
 """
 

@@ -1,7 +1,8 @@
 """OffsetCommit 0 and OffsetFetch 0, whose offsets are in ZooKeeper: in the tree of `zookeeper.listener`.
 
-As with ZooKeeper, every broker answers these requests, and no coordinator and no membership is involved. A broker that
-does not serve the tree checks the client's permissions, and forwards the request to the broker that serves the tree.
+Every broker answers these requests, as Kafka's brokers did when they stored offsets in ZooKeeper. The group coordinator
+does not take part, and the client need not be a member of the group. A broker that does not serve the tree checks the
+client's permissions, and forwards the request to the broker that serves the tree.
 """
 
 from __future__ import annotations

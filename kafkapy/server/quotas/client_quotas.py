@@ -145,6 +145,7 @@ class ClientQuotas:
         started_ns: int,
     ) -> RequestCost:
         """Begins to measure a request, and passes the limits of its client to the compiled request path (the gate).
+
         `size` is the request's number of bytes; `started_ns` is the `perf_counter_ns` at which the interpreter received
         it. The returned object measures the time and charges the request to the client's quotas.
         """

@@ -1,8 +1,9 @@
 """The quota of changes that the controller makes for a client (KIP-599): a token bucket, which may fall below zero.
 
-A partition that is created or deleted costs one token. The bucket holds as many tokens as are added in the whole window
-of samples. A request that finds the bucket below zero is refused if its version knows the error, and served otherwise;
-the throttle time is the time until the bucket is at zero again.
+A partition that is created or deleted costs one token. The bucket holds at most the tokens that are added in the
+window, which is controller.quota.window.num samples long. If the bucket is below zero when a request arrives, the
+request is refused if its version has the error THROTTLING_QUOTA_EXCEEDED, and served otherwise. The throttle time is
+the time until the bucket is at zero again.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from kafkapy.server.quotas.precedence import BUCKET_IDLE_MS, Bucket, Limits
 class MutationBucket:
     """The tokens of one bucket. Thread-safe; the caller passes the time.
 
-    The quorum thread takes tokens while the reactor's thread changes the rate and looks for idle buckets; both refill
-    the bucket, and the lock keeps a refill from overwriting a take. `spent` is the rate at which tokens were taken.
+    The quorum thread takes tokens, and the reactor's thread changes the rate and looks for idle buckets. Both threads
+    also add the tokens of the time that has passed; a lock ensures that no change of `tokens` is lost. `spent` measures
+    the rate at which tokens were taken.
     """
 
     __slots__ = ("_lock", "_rate", "_updated_ms", "_window_s", "rule", "spent", "tokens")
