@@ -90,7 +90,7 @@ class Client(NamedTuple):
 
 
 def plain_host(host: str) -> str:
-    """Returns the text of an address; an IPv4 address that a socket for IPv6 has accepted is an IPv4 address."""
+    """Returns the address `host` as text; `::ffff:10.0.0.1`, an IPv4 client of an IPv6 socket, becomes `10.0.0.1`."""
     return host.removeprefix("::ffff:")
 
 

@@ -156,9 +156,10 @@ class SocketServer:
             connection.close(reason)
 
     def _on_refused(self, listener: Listener, count: int, first: list[tuple[str, str]]) -> None:
-        """Counts and logs clients of a listener with TLS that did not speak TLS, and were refused before the reactor.
+        """Counts and logs `count` clients that the listener has refused, because they did not speak TLS.
 
-        `first` has the address and connection id of some of them. A line gives the number of the others.
+        `first` has the address and connection id of some of them, each of which gets a log line. One more line has the
+        number of the remaining clients.
         """
         from kafkapy._core.tls.tls_acceptor import PLAINTEXT_REASON
 
