@@ -1,7 +1,7 @@
 """Configuration: one row per key, `.properties` files, and typed values of brokers and topics.
 
-The two classes are imported when they are first used. Clients use other modules of this package, and a task of Spark
-would spend a quarter of its imports on the configuration of brokers.
+BrokerConfig and TopicConfig are imported when they are first used, because clients need only other modules of this
+package: without this, a task of Spark would spend a quarter of its time for imports on the configuration of brokers.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ _MODULES = {"BrokerConfig": "broker_config", "TopicConfig": "topic_config"}
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the module of a class of `__all__` and returns the class."""
+    """Returns the class BrokerConfig or TopicConfig, whose module is imported at the first access."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -47,7 +47,8 @@ class ConfigEntry(NamedTuple):
 def describe_broker(config: BrokerConfig) -> list[ConfigEntry]:
     """Returns every key that brokers of Kafka have, and the other keys that are set for this broker.
 
-    The others are kafkapy's own, and unknown ones, whose values may be secrets and are hidden.
+    The other keys are kafkapy's own keys and unknown ones. The values of unknown keys are hidden, because they may be
+    secrets.
     """
     names = [*BROKER_ROWS, *(name for name in _texts_of(config) if name not in BROKER_ROWS)]
     return [_broker_entry(config, name, lambda source: True) for name in names]
@@ -110,9 +111,10 @@ def _broker_value(config: BrokerConfig, name: str, row: Row | None) -> str | Non
 def _synonyms(config: BrokerConfig, key: str, *, hidden: bool) -> list[ConfigSynonym]:
     """Returns an entry for each source that sets the key or one of its synonyms, the strongest source first.
 
-    The sources are the dynamic configuration of this broker, that of all brokers, the file, and the defaults. As in
-    Kafka, entries of synonyms before the first entry of the key itself are left out: if no source sets
-    log.retention.ms, its list is empty, even if log.retention.hours is set. If `hidden`, the values are None.
+    The sources are the dynamic configuration of this broker, the dynamic configuration of all brokers, the file, and
+    the defaults. As in Kafka, entries of synonyms before the first entry of the key itself are left out: if no source
+    sets log.retention.ms, its list is empty, even if log.retention.hours is set. If `hidden` is True, the values are
+    None.
     """
     names = broker_synonyms(key)
     layers = (

@@ -82,8 +82,8 @@ def parse_protocol_map(
 ) -> dict[str, str]:
     """Parses `text`, a map `NAME:PROTOCOL,...`, and returns the security protocol of each listener name.
 
-    `is_default` says that the text is the default map. Then, as in Kafka, a controller listener without an entry is
-    PLAINTEXT, if no name in `listener_names` and `controller_names` is one that uses TLS or SASL.
+    If `text` is the default map (`is_default`) and no listener in `listener_names` and `controller_names` uses TLS or
+    SASL, controller listeners without an entry are PLAINTEXT, as in Kafka. Raises ConfigError for another form.
     """
     key = "listener.security.protocol.map"
     protocols: dict[str, str] = {}
@@ -108,8 +108,9 @@ def parse_protocol_map(
 def own_address(listeners: Sequence[Listener], *, is_secured: bool) -> str | None:
     """Returns the address, as HOST:PORT, at which a client on this host connects to a broker.
 
-    `listeners` are the broker's listeners for clients. The address is that of the first one without security or, if
-    `is_secured` is True because the client has a configuration of its own, of the first one. None if there is none.
+    `listeners` are the broker's listeners for clients. If `is_secured` is True, because the client has a configuration
+    for TLS or SASL, this is the address of the first listener. Otherwise it is the address of the first PLAINTEXT
+    listener, or None if there is none.
     """
     for listener in listeners:
         if is_secured or listener.security_protocol == "PLAINTEXT":

@@ -1,4 +1,4 @@
-"""Configuration keys that Kafka reads and does not describe; mostly tests set them."""
+"""Configuration keys that Kafka's brokers read but leave out of DescribeConfigs; mostly tests set them."""
 
 from kafkapy.config.row import INT, LONG, LOW, READ_ONLY, key
 from kafkapy.config.validator import at_least
