@@ -78,7 +78,7 @@ def is_acl_node(path: str) -> bool:
 def entries_of(path: str, value: Mapping[str, Any]) -> set[AccessControlEntry]:
     """Returns the ACLs in the JSON object `value` of the node at `path`.
 
-    Raises ValueError, KeyError or TypeError for an object that is not such a node's.
+    Raises ValueError, KeyError or TypeError if the object or the path is not that of a node with ACLs.
     """
     folder, _, resource_name = path.rpartition("/")
     pattern_folder, _, type_name = folder.rpartition("/")
@@ -100,9 +100,9 @@ def entries_of(path: str, value: Mapping[str, Any]) -> set[AccessControlEntry]:
 
 
 def comparable(value: Any) -> Any:
-    """Returns the JSON object of a node with its ACLs sorted, so that objects with the same ACLs are equal.
+    """Returns the JSON object `value` of a node with its ACLs sorted, so that objects with the same ACLs are equal.
 
-    Returns `value` itself if it is not such an object.
+    Returns `value` itself if it is not an object with a list of ACLs.
     """
     if not isinstance(value, dict) or not isinstance(value.get("acls"), list):
         return value

@@ -1,4 +1,4 @@
-"""One connection of a client of the tree."""
+"""One connection of a client that uses ZooKeeper's protocol to read and write the tree of znodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONNECTED_STATE = 3  # of KeeperState
 
 
 class FrameConnection(Protocol):
-    """The connection to the client, with the attributes and methods that this module uses (a port).
+    """The interface of a connection to a client. The listener implements it, so that this module needs no sockets.
 
     `peer_host` is the client's address.
     """

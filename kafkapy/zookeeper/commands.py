@@ -43,7 +43,7 @@ _REQUEST_PREFIXES = ("/brokers/topics", "/config", "/admin", "/kafka-acl")
 
 
 class ClusterRequests(Protocol):
-    """The requests to the active controller that this module makes (a port). Owner thread only.
+    """The interface through which this module sends requests to the active controller. Owner thread only.
 
     Each method calls `on_done` after it has returned: with None, or with the reason if the controller refuses the
     request.
@@ -82,7 +82,7 @@ class NodeWrite(NamedTuple):
 
 
 class Commands:
-    """The requests that clients make by writing nodes below `chroot`. Owner thread only."""
+    """Sends the controller the requests that clients make by writing nodes below `chroot`. Owner thread only."""
 
     def __init__(
         self,
@@ -96,12 +96,12 @@ class Commands:
         is_writable: bool = True,
         has_acls: bool = True,
     ) -> None:
-        """Stores what the requests are made of, and the functions with which nodes are corrected.
+        """Creates the object; `requests` sends the requests to the controller.
 
         `image` returns the newest metadata image. `delete` deletes the node at a path, with its descendants, if it
-        exists. `restore` makes the node at a path below the chroot show the metadata again. Unless `is_writable` is
-        set, clients may not write the nodes that become requests; unless `has_acls` is set, they may not write nodes of
-        ACLs, which would have no effect.
+        exists. `restore` makes the node at a path below the chroot show the metadata again. If `is_writable` is False,
+        clients may not write the nodes that become requests. If `has_acls` is False, they may not write nodes of ACLs,
+        which would have no effect.
         """
         self._tree = tree
         self._chroot = chroot
@@ -165,9 +165,9 @@ class Commands:
                 self._restore_if_shown(write.path)
 
     def _restore_if_shown(self, path: str) -> None:
-        """Makes the node at `path` show the metadata again, unless it may become a topic by another write.
+        """Makes the node at `path` show the metadata again; deletes a node that requests an election or reassignment.
 
-        A node that requests an election or a reassignment is deleted, so that a tool can create it again.
+        Leaves the node of a topic that does not exist unchanged: a later write of the node may create the topic.
         """
         name = path.removeprefix(_TOPICS)
         if name == path or name in self._image().topics.by_name:

@@ -1,4 +1,4 @@
-"""The offsets of consumer groups in the tree, as brokers of Kafka with ZooKeeper read and wrote them for clients."""
+"""Reads and writes the offsets of consumer groups in znodes, as Kafka's brokers with ZooKeeper did for clients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGS = range(-(1 << 63), 1 << 63)
 class ConsumerOffsets:
     """Reads and writes the nodes `/consumers/GROUP/offsets/TOPIC/PARTITION` below `chroot` ("" for the root).
 
-    It does so with the rights of a client that has proved no identity. Owner thread only.
+    The ACLs of the nodes are checked as for a client that has proved no identity. Owner thread only.
     """
 
     def __init__(self, server: ZooKeeperServer, chroot: str) -> None:
@@ -41,7 +41,7 @@ class ConsumerOffsets:
 
         The errors are those of Kafka's brokers: UNKNOWN_TOPIC_OR_PARTITION if nothing is committed,
         UNKNOWN_SERVER_ERROR if the node is no number or may not be read, and COORDINATOR_NOT_AVAILABLE if the server
-        closes all connections first. The call is made after the log has committed all changes that the offsets include.
+        closes all connections first. `on_done` is called after the log has committed all changes of these offsets.
         """
         found = {partition: self._read(group_id, partition) for partition in partitions}
 

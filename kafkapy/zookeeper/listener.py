@@ -51,7 +51,7 @@ _PARTIAL_RETRY_MS = 20
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Returns host and port of the text `host:port`; of a text that is only a port, loopback and the port.
+    """Returns the host and the port in `text`, which is `host:port` or only a port; the host is then localhost.
 
     The text must be valid.
     """
@@ -60,7 +60,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class TlsSource(Protocol):
-    """Provides the listener's keys and certificates, which may change while the broker runs (a port)."""
+    """The interface that provides the listener's TLS keys and certificates, which may change while the broker runs."""
 
     @property
     def context(self) -> TlsContext:
@@ -280,9 +280,9 @@ class _Frames:
             self._pause()
 
     def _pause(self) -> None:
-        """Stops reading requests, or reads again if the client has read most of the bytes that wait for it.
+        """Stops reading requests, and reads again when the client has read most of the bytes that wait for it.
 
-        While the connection is paused, this is called again and again by a timer.
+        A timer repeats this check every few milliseconds until the client has read them.
         """
         connection = self._connection
         if connection.is_closed or connection.unsent_bytes <= _PAUSE_BYTES:
@@ -299,7 +299,8 @@ class _Frames:
 class _Beginning:
     """An accepted connection whose first four bytes have not arrived yet.
 
-    `on_begin` is called with it and these bytes, and `on_end` with it if it ends, or the bytes do not arrive in time.
+    `on_begin(self, first)` is called when the bytes `first` have arrived. `on_end(self)` is called instead if the
+    connection ends before, or if the bytes do not arrive in time.
     """
 
     def __init__(

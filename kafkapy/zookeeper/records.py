@@ -1,4 +1,4 @@
-"""The records of the tree in its internal topic, which is compacted.
+"""The records in which the tree of znodes is stored in an internal topic, which is compacted.
 
     key                        value
     0                          epoch: the upper half of the zxids of the writer of this record and of those after it
@@ -6,8 +6,9 @@
     2, path                    the whole node
     3, path                    counters for the children: creates, pzxid
 
-A change of the children of a node writes only the last kind for the node, which may have a megabyte of data. All
-records of a transaction are in one batch. Values begin with a version.
+The first number of a key is the type of the record. When a child of a node is created or deleted, only a record of type
+3 is written for the node, because a record of type 2 would repeat the node's data, up to a megabyte. All records of a
+transaction are in one batch. Values begin with a version.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""SCRAM credentials in the nodes of users.
+"""SCRAM credentials in the znodes of users.
 
-The view shows only the iterations: a node is readable to the world, and with the salt and the keys a reader could
-search for the password. A credential that a client writes is sent to the controller with its keys, and is stored in the
-tree without them.
+A znode shows only the iterations of a credential: everybody may read it, and a reader who has the salt and the keys
+could search for the password. A credential that a client writes is sent to the controller with its keys, and is stored
+in the znode without them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FIELDS = frozenset(("salt", "stored_key", "server_key", "iterations"))
 
 
 class CredentialChanges(NamedTuple):
-    """The changes of the credentials of `user`.
+    """The changes of the SCRAM credentials of the user `user`.
 
     `credentials` has the new credential of each mechanism that changes, by the mechanism's number in Kafka's protocol;
     None deletes the credential.

@@ -1,4 +1,4 @@
-"""The server of the tree: sessions, requests and watches of all clients of the broker that leads the shard.
+"""Serves ZooKeeper's clients on the broker that has the tree of znodes: their sessions, requests and watches.
 
 frame of a client -> read: the tree's present state -> reply, after the replies of all earlier operations
                   -> write: Transaction -> log -> tree -> watch events and reply, when the log has committed

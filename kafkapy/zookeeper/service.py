@@ -1,4 +1,4 @@
-"""The tree's service on one broker: loads the tree when the broker leads its partition, and serves it then."""
+"""Loads the tree of znodes when this broker becomes the leader of the partition that stores it, and serves it then."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ _CREATE_TOPIC_INTERVAL_MS = 1000
 
 
 class ZooKeeperService:
-    """The listener, and the internal topic in which the tree is stored. Reactor thread only.
+    """Serves a tree of znodes to ZooKeeper's clients while this broker leads the internal topic that stores the tree.
 
-    `create_topic` asks the controller for the internal topic, without waiting. `facts` returns what the tree shows of
-    the cluster in addition to the metadata image. `requests` sends the requests of old tools to the controller.
+    `create_topic` asks the controller to create the internal topic, without waiting. `facts` returns what the tree
+    shows of the cluster in addition to the metadata image. `requests` sends the controller the requests that old tools
+    make by writing znodes. Reactor thread only.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The deadlines of sessions, in the memory of the broker that serves the tree."""
+"""The times at which the sessions of ZooKeeper's clients expire; they are not stored in the log."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from kafkapy.zookeeper.tree import Session
 
 
 class SessionClock:
-    """The time at which each session expires, unless its client sends something before.
+    """The time at which each session expires if its client sends nothing before.
 
-    All sessions get their full timeout again when another broker takes over, as with a new leader of ZooKeeper.
+    When another broker begins to serve the tree of znodes, all sessions get their full timeout again, as with a new
+    leader of ZooKeeper.
     """
 
     def __init__(self, sessions: Mapping[int, Session], monotonic_ms: int) -> None:
@@ -27,7 +28,7 @@ class SessionClock:
         self._deadlines_ms[session_id] = monotonic_ms + timeout_ms
 
     def touch(self, session_id: int, monotonic_ms: int) -> None:
-        """Gives the session its full timeout again, from `monotonic_ms`, the present time, on.
+        """Sets the session's deadline to its full timeout after `monotonic_ms`, the present time.
 
         Ignores an unknown session.
         """

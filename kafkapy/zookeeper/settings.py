@@ -1,4 +1,4 @@
-"""The settings of the listener, from the keys `zookeeper.*` of this project."""
+"""The settings of the listener for ZooKeeper's clients, from kafkapy's own keys `zookeeper.*`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ WRITES_KEY = "zookeeper.listener.view.writes.enable"
 
 
 class ZooKeeperSettings(NamedTuple):
-    """The limits of the listener, the path below which Kafka's znodes are ("" for the root), whether clients may write
-    them, whether the broker has an authorizer, the schemes that ACLs may have, and whether clients must authenticate by
-    SASL. Immutable."""
+    """The settings of the listener for ZooKeeper's clients. Immutable.
+
+    `view_chroot` is the path below which Kafka's znodes are ("" for the root), and `is_view_writable` is True if
+    clients may write them. `has_acls` is True if the broker has an authorizer, so that znodes with Kafka's ACLs have an
+    effect. `acl_schemes` are the schemes that the ACL of a znode may have.
+    """
 
     min_session_timeout_ms: int
     max_session_timeout_ms: int

@@ -1,4 +1,4 @@
-"""The tree as the state of a coordinator for the one partition of its internal topic."""
+"""Stores the tree of znodes in an internal topic with one partition, whose leader is the coordinator of the tree."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _NO_CREDENTIALS: dict[int, ScramCredential] = {}
 
 
 class ViewNode(NamedTuple):
-    """The content of a node of the view.
+    """The content of one of Kafka's znodes, made from the cluster metadata.
 
     value     the JSON object, a text, or None for a node without data
     volatile  keys of the object, such as a timestamp, whose change alone does not cause a write of the node
@@ -109,10 +109,10 @@ Nodes = dict[str, ViewNode]
 
 
 class ViewPart(NamedTuple):
-    """The nodes of one object, such as a topic; `make` returns them by path.
+    """The znodes that show one object of the metadata, such as a topic; `make` returns the znodes by path.
 
-    `sources` are the objects in the metadata image that the nodes show. While they are the same, `make` need not be
-    called again.
+    `sources` are the objects in the metadata image that the znodes show. While a new image has the same objects, `make`
+    need not be called again.
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""Keeps Kafka's znodes in the tree equal to the metadata, by ordinary changes with zxids, versions and watches."""
+"""Keeps Kafka's znodes in the tree equal to the cluster metadata.
+
+The changes are ordinary writes of the tree: they have zxids, raise the versions of nodes, and trigger watches.
+"""
 
 from __future__ import annotations
 
