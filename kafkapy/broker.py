@@ -91,8 +91,9 @@ class Broker(ClusterNode):
         `on_fatal()` is called after a failure that the broker cannot survive. `is_stop_requested()` returns True if a
         start that waits for other nodes has to end with StopRequested.
 
-        `gated` is True if the data gate serves requests. The gate reads the machine's clock and writes files itself; by
-        default it is therefore off when the caller passes a clock or a file system.
+        `gated` is True if the gate, which is compiled code, serves usual Produce and Fetch requests. The gate reads the
+        machine's clock and writes files itself. If `gated` is None, the gate is therefore used only if the caller
+        passes neither a clock nor a file system.
         """
         super().__init__(config, on_fatal)
         self.state = STARTING
@@ -231,11 +232,12 @@ class Broker(ClusterNode):
         services.audit = build_audit(self.config, listeners, self._foundation.run_on_reactor, self._foundation.clock)
 
     def _keep_rights_current(self, parts: Parts, authorizer: Authorizer) -> None:
-        """Makes the gate store which requests the authorizer has allowed, and rely on that until the ACLs change.
+        """Stores what the authorizer allows in the compiled request path (the gate), until the ACLs change.
 
         Must be called after the authorizer has begun to follow the metadata. Listeners are called in the order in which
         they were added: after a change of the ACLs, the authorizer must have raised its generation (the number of its
-        changes) before `GateRights` looks at it. Otherwise the gate would use outdated results until the next change.
+        changes) before `GateRights` looks at it. Otherwise the gate would use outdated permissions until the next
+        change.
         """
         from kafkapy.server.gate_rights import GateRights
 
@@ -423,8 +425,8 @@ class Broker(ClusterNode):
     def _every_in_slices(self, period_ms: int, steps: Callable[[], Iterator[object]]) -> None:
         """Runs a task every `period_ms` on the reactor's thread, in steps.
 
-        `steps()` begins a run and returns an iterator; each wake-up of the reactor takes one element from it, which
-        performs one step, so that requests are served between two steps.
+        `steps()` begins a run of the task and returns an iterator. Each pass of the reactor's loop takes one element
+        from the iterator, which performs one step, so that requests are served between two steps.
         """
 
         def step(remaining: Iterator[object]) -> None:

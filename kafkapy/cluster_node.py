@@ -70,8 +70,9 @@ class ClusterNode:
             self._tls.refresh()
 
     def _config_changed(self) -> None:
-        """Is called after a reload that has changed values. A subclass notifies those objects that store values of the
-        configuration.
+        """Does nothing; called after a reload of the configuration file has changed values.
+
+        A subclass overrides this method to notify the objects that store values of the configuration.
         """
 
     def _run_reactor(self) -> None:

@@ -315,10 +315,10 @@ def _shown_credential(record: UserScramCredentialRecord) -> str:
 
 
 def _metadata_kind(node_id: int, voters: VoterSet | None, directory: str) -> dict[str, str]:
-    """Returns a dictionary with one entry: `directory`, which has the metadata log -> Kafka's text for its kind.
+    """Returns {directory: Kafka's text for the kind of this directory}, for the directory with the metadata log.
 
-    The text is "metadata" if the quorum is not dynamic (`voters` is None). Otherwise it says whether the node is a
-    voter.
+    The text is "metadata" if the quorum is not dynamic (`voters` is None). Otherwise it is "dynamic metadata voter" if
+    the node is a voter, and "dynamic metadata" if it is not.
     """
     if voters is None:
         return {directory: "metadata"}
