@@ -15,8 +15,8 @@ logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 class DynamicConfigListener:
     """A listener of the metadata, which keeps the dynamic values of a node's configuration equal to the newest image.
 
-    The values are those of all brokers and those of this node; controllers have them too. The methods are called by one
-    thread at a time.
+    A node, also a controller, uses the values for all brokers and the values for its own node id. The methods are
+    called by one thread at a time.
     """
 
     def __init__(self, config: BrokerConfig, node_id: int, on_applied: Callable[[], object]) -> None:

@@ -44,14 +44,14 @@ class Point(NamedTuple):
 
 
 class Points(NamedTuple):
-    """The points of a push that are used, and the number of the others, which are not numeric or beyond a limit."""
+    """The points of a push, and the number of dropped points, which are not numeric or beyond a limit."""
 
     points: list[Point]
     dropped: int
 
 
 def read_metrics(data: bytes | memoryview, limit: int) -> Points:
-    """Returns the first `limit` numeric points in `data`, and the number of the other points.
+    """Returns the first `limit` numeric points in `data`, and the number of points that are left out.
 
     Raises MalformedMetrics if `data` is not a valid MetricsData message.
     """

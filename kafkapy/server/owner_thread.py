@@ -13,10 +13,10 @@ LOOK_S = 1.0
 def run_on_owner_or_here(
     work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
 ) -> object:
-    """Runs `work` on the owner thread, to which `post(callable)` passes it, waits, and returns its result.
+    """Runs `work` on the thread that owns the objects it uses (the owner), waits, and returns its result.
 
-    If `is_alive()` is False, the owner thread does not run: then runs `work` on the calling thread, because no other
-    thread uses the owner's objects.
+    `post(callable)` passes a callable to the owner. If `is_alive()` is False, the owner does not run, and this function
+    runs `work` on the calling thread, because no other thread uses the owner's objects.
     """
     if is_alive():
         try:
@@ -29,10 +29,10 @@ def run_on_owner_or_here(
 def run_on_owner(
     work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
 ) -> object:
-    """Runs `work` on the owner thread, to which `post(callable)` passes it, waits, and returns its result.
+    """Runs `work` on the thread that owns the objects it uses (the owner), waits, and returns its result.
 
-    Raises the exception of `work`, or CancelledError if the owner thread ends first (`is_alive()` is False). The owner
-    thread must not call this function.
+    `post(callable)` passes a callable to the owner. Raises the exception of `work`, or CancelledError if the owner ends
+    before `work` is run (`is_alive()` is False). The owner must not call this function.
     """
     future: Future[object] = Future()
 

@@ -23,8 +23,10 @@ _PRODUCER_AND_SEQUENCE = struct.Struct(">qhi")
 
 
 class ProducedRecords:
-    """A view of one partition's record data in a produce request: batches of magic 2 or a message set. *Borrows*
-    `data`."""
+    """A view of one partition's record data in a produce request: batches of magic 2 or a message set.
+
+    Refers to `data` and does not copy it.
+    """
 
     __slots__ = ("data",)
 

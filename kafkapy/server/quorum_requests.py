@@ -1,4 +1,7 @@
-"""Passes requests to the Raft machine, which runs on the quorum thread, and responds when the machine does."""
+"""Passes requests to the state machine of the Raft protocol, and sends its responses to the clients.
+
+The state machine runs on the quorum thread.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from kafkapy.server.request_context import RequestContext
 
 
 def ask_quorum(context: RequestContext, request: Request, translate: Callable[[Any], Any]) -> None:
-    """Passes a request to the Raft machine, and sends the client `translate(response)` for the machine's response.
-    `translate` runs on the quorum thread."""
+    """Passes a request to the state machine of the Raft protocol, and sends its response to the client.
+
+    The client receives `translate(response of the machine)`; `translate` runs on the quorum thread.
+    """
     loop, reactor = context.services.quorum, context.services.reactor
 
     def respond(response: Any) -> None:

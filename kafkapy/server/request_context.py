@@ -172,7 +172,7 @@ class RequestContext:
             self.cost.end()
 
     def submit(self, work: Work) -> None:
-        """Runs work for the request on the handler pool, and adds its time to that of the request."""
+        """Runs `work` for the request on the handler pool; its time counts as a part of the request's time."""
         self.services.handler_pool.submit(work if self.cost is None else self.cost.timed(work))
 
     def respond_encoded(self, response: bytes) -> None:
@@ -224,7 +224,7 @@ class RequestContext:
 
 
 def _delayed(response: Any, version: int, throttle_ms: int) -> Any:
-    """Returns the response; sets its field for the time that the client has to wait, if the response has one."""
+    """Returns the response with the throttle time `throttle_ms`, or unchanged if it has no field for this time."""
     if not isinstance(response, Message):
         return response.delayed(version, throttle_ms)
     if "throttle_time_ms" in response.FIELDS:

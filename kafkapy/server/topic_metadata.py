@@ -1,4 +1,4 @@
-"""The view of an image's brokers and partitions for the clients of one listener."""
+"""Describes the brokers and partitions of a metadata image as the clients of one listener see them."""
 
 from __future__ import annotations
 

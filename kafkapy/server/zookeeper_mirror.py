@@ -244,7 +244,7 @@ class ZooKeeperMirror:
         return [self._claim.delete(path) for path in sorted(found, reverse=True)]
 
     def _find(self, path: str, found: dict[str, None]) -> None:
-        """Adds the path and those of all descendants to `found`, if the node exists."""
+        """Adds `path` and the paths of all descendants of its node to `found`, if the node exists."""
         if path in found:
             return
         try:

@@ -1,4 +1,4 @@
-"""The offsets of consumer groups in the tree of `zookeeper.listener`, here or on the broker that serves the tree."""
+"""Reads and writes offsets of consumer groups in the znodes of `zookeeper.listener`, on the broker that serves them."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class ControllerRequests:
     ) -> None:
         """Creates the ACLs `created`, and then deletes the ACLs `deleted`.
 
-        `on_done` gets the text of the first error, after which nothing more is done, or None.
+        After an error, nothing more is done. `on_done` gets the text of this error, or None after success.
         """
         if not isinstance(self._services.authorizer, StandardAuthorizer):
             on_done("no authorizer is configured")
@@ -338,7 +338,8 @@ class ControllerRequests:
         """Makes one change by `operation` on this node, which is the active controller.
 
         `outcomes_of_result` gets the operation's result, and returns for each changed element (error code, message),
-        or an object with error_code and error_message. `on_done` gets the text of the first error, or None.
+        or an object with error_code and error_message. `on_done` gets the text of the first error; None if there is
+        none.
         """
         post = self._services.reactor.post
 

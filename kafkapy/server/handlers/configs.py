@@ -357,10 +357,11 @@ def _submit_permitted(
     failed: dict[ConfigResource, ErrorMessage],
     operation: Callable[[MetadataImage, Mapping[ConfigResource, Changes]], ControllerResult[Results]],
 ) -> Future[Results]:
-    """Submits to this node's controller the changes that the client may make; adds the others to `failed`. The
-    controller calls `operation(image, changes)`. The result is the Future of the results by resource.
+    """Submits to this node's controller the changes that the client may make, and returns the Future of their results.
 
-    Called only if the request is not forwarded: the active controller checks forwarded requests.
+    Adds the error of each resource that the client may not change to `failed`. The controller calls
+    `operation(image, changes)`, which returns the result of each resource. Called only if the request is not forwarded:
+    the active controller checks forwarded requests.
     """
     for resource_type, name in wanted:
         if resource_type != BROKER_LOGGER_RESOURCE:

@@ -1,8 +1,8 @@
 """The requests between the nodes of the quorum: Vote 0 to 2, BeginQuorumEpoch and EndQuorumEpoch 0 to 1, and
 FetchSnapshot 0 to 1 (KIP-595, KIP-630, KIP-853, KIP-996).
 
-Behaviour: translates each request for the Raft machine. Requests for other partitions than `__cluster_metadata`-0 get
-INVALID_REQUEST for the whole request.
+Behaviour: translates each request for the state machine of the Raft protocol. Requests for other partitions than
+`__cluster_metadata`-0 get INVALID_REQUEST for the whole request.
 
 Permissions: ClusterAction on the cluster.
 
@@ -31,10 +31,10 @@ from kafkapy.server.request_context import RequestContext
 
 
 def _ask(context: RequestContext, request: Request, write: Callable[[Any, int, str], Any]) -> None:
-    """Passes a request to the Raft machine, and sends the client what `write` makes of the machine's response.
+    """Passes a request to the state machine of the Raft protocol, and sends its response to the client.
 
-    `write(response, version, listener)` gets the response, the API version and the name of the listener, and returns
-    the message to encode.
+    `write(response, version, listener)` gets the machine's response, the API version and the name of the listener, and
+    returns the message to encode.
     """
     version, listener = context.api_version, context.listener.name
     ask_quorum(context, request, lambda found: write(found, version, listener))

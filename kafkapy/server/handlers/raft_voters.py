@@ -1,7 +1,7 @@
 """Changes of the quorum's voters: AddRaftVoter 0 to 1, RemoveRaftVoter 0, and UpdateRaftVoter 0 (KIP-853).
 
-Behaviour: the leader of the quorum changes the voters through the Raft machine. A broker forwards AddRaftVoter and
-RemoveRaftVoter to it; UpdateRaftVoter is sent by controllers, to the leader only.
+Behaviour: the leader of the quorum changes the voters by a record in the metadata log. A broker forwards AddRaftVoter
+and RemoveRaftVoter to the leader; UpdateRaftVoter is sent by controllers, to the leader only.
 
 Permissions: Alter on the cluster; ClusterAction for UpdateRaftVoter.
 
@@ -28,10 +28,10 @@ from kafkapy.server.request_context import RequestContext
 
 
 def _ask_leader(context: RequestContext, response: Any, request: Request, translate: Callable[[Any], Any]) -> None:
-    """Forwards a change of the voters to the leader of the quorum, or passes `request` to the Raft machine if this node
-    leads or cannot forward it.
+    """Forwards a change of the voters to the leader of the quorum.
 
-    `response` is the class of the response, and `translate` makes a response from that of the Raft machine.
+    If this node is the leader or cannot forward the change, passes `request` to this node's state machine of the Raft
+    protocol. `response` is the class of the response, which `translate` makes from the machine's response.
     """
 
     def refuse(error: Error, message: str | None) -> None:

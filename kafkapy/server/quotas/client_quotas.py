@@ -32,9 +32,9 @@ EXEMPT_APIS = frozenset({ApiKey.WRITE_TXN_MARKERS})
 
 
 class Spending(NamedTuple):
-    """The rate at which the clients of a bucket spend its limit, which is `bound` units per second.
+    """The rate at which the clients in a bucket, which share a limit of `bound` units per second, spend this limit.
 
-    The unit is that of the quota: bytes, or percent of a thread's time.
+    The unit depends on the quota: bytes, or percent of a thread's time.
     """
 
     bucket: Bucket
@@ -46,7 +46,10 @@ class Spending(NamedTuple):
 
 
 class _Kind:
-    """The limits of one quota key, such as producer_byte_rate, and the sensors that measure what each bucket spends."""
+    """The limits of one quota key, such as producer_byte_rate, and the sensors that measure what clients spend.
+
+    Each bucket, that is a group of clients that share one limit, has a sensor.
+    """
 
     def __init__(self, key: str, limits: Limits, sample_limit: int, sample_ms: int) -> None:
         self.limits = limits
@@ -58,7 +61,10 @@ class _Kind:
         self._sample_ms = sample_ms
 
     def sensor(self, principal: Principal, client_id: str) -> QuotaSensor | None:
-        """Returns the sensor of the client's bucket, or None if no limit applies to the client."""
+        """Returns the sensor that the client has in common with the clients that share its limit.
+
+        Returns None if no limit applies to the client.
+        """
         limit = self.limits.find(principal, client_id)
         if limit is None:
             return None
@@ -111,7 +117,7 @@ class ClientQuotas:
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
         """Applies the quotas of a metadata image to the next request of each client.
 
-        As in Kafka, what was spent from a bucket before still counts, even if the bucket had no limit for some time.
+        As in Kafka, what clients have spent before still counts, even if they had no limit for some time.
         """
         for kind in self._kinds.values():
             kind.limits.apply(quotas)

@@ -1,4 +1,4 @@
-"""Statistics of the delays of one kind of quota: the clients that wait now, and the average delay in each bucket."""
+"""Statistics of the delays that one kind of quota causes: the clients that wait now, and the average delays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Delays:
         window.add(throttle_ms, monotonic_ms)
 
     def drop(self, bucket: Bucket) -> None:
-        """Deletes the delays of the bucket."""
+        """Deletes the delays of the clients in `bucket`, which share a limit."""
         self._by_bucket.pop(bucket, None)
 
     def waiting(self, monotonic_ms: int) -> int:
@@ -40,6 +40,6 @@ class Delays:
         return sum(1 for end_ms in self._ends_ms.copy() if end_ms > monotonic_ms)
 
     def average_ms(self, bucket: Bucket, monotonic_ms: int) -> float:
-        """Returns the average of the bucket's delays within the window, or 0 if there was none."""
+        """Returns the average delay within the window of the clients in `bucket`, which share a limit; 0 if none."""
         window = self._by_bucket.get(bucket)
         return 0.0 if window is None else window.average(monotonic_ms)

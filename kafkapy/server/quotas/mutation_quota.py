@@ -93,9 +93,9 @@ class MutationBucket:
 
 
 class MutationQuota:
-    """Charges the changes of one request to the bucket of its client, and measures the throttle time.
+    """Charges the changes of one request to the quota of its client, and measures the throttle time.
 
-    Quorum thread only, except `remaining_ms`.
+    `bucket` has the tokens of all clients that share the limit. Quorum thread only, except `remaining_ms`.
     """
 
     __slots__ = ("_bucket", "_is_strict", "_measured_ms", "_throttle_ms")
@@ -134,7 +134,10 @@ class MutationQuota:
 
 
 class MutationSpending(NamedTuple):
-    """The tokens that a bucket has, and the rate at which its clients take them; the limit is `bound` per second."""
+    """The tokens of the clients that share a limit (`bucket`), and the rate at which the clients take them.
+
+    The limit is `bound` tokens per second.
+    """
 
     bucket: Bucket
     tokens: float
@@ -145,7 +148,10 @@ class MutationSpending(NamedTuple):
 
 
 class MutationQuotas:
-    """The buckets of all clients. `apply` and `quota` are called by the reactor's thread."""
+    """The token buckets for all groups of clients that share a limit.
+
+    `apply` and `quota` are called by the reactor's thread.
+    """
 
     def __init__(self, limits: Limits, sample_limit: int, sample_ms: int) -> None:
         self._sample_limit = sample_limit

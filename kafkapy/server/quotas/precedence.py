@@ -43,7 +43,7 @@ class Bucket(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """A limit, the bucket to which it applies, and the rule that sets it: the entity of the stored quota."""
+    """A limit, the group of clients that share it (`bucket`), and the entity of the quota that sets it (`rule`)."""
 
     bucket: Bucket
     bound: float
