@@ -30,7 +30,7 @@ class FrameConnection(Protocol):
 
 
 class Client:
-    """A connection, the session that it serves, and the identities that its client has proved. Owner thread only.
+    """A client's connection, its session, and the identities that the client has proved. Reactor thread only.
 
     `session_id` is 0 until the client has opened or continued a session.
     """

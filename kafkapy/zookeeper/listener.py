@@ -1,4 +1,6 @@
-"""The socket of the listener: accepts clients while this broker serves the tree, and refuses connections otherwise.
+"""The socket of the listener for ZooKeeper's clients.
+
+It accepts clients while this broker serves the tree of znodes, and refuses connections otherwise.
 
 accept -> the first four bytes: a four-letter word -> its text, then the end of the connection
                                 the size of a frame -> the reactor splits frames from now on
@@ -165,9 +167,9 @@ class Listener:
             self._beginnings[beginning] = None
 
     def _pause_accepting(self, error: OSError) -> None:
-        """Accepts no connection for a while, after `error` in accepting one.
+        """Stops accepting connections for a while, because accepting one has failed with `error`.
 
-        Otherwise the waiting client would wake the reactor again and again.
+        Without this pause, the client that waits would wake the reactor again and again.
         """
         assert self._watch is not None
         logger.warning("Accepting no ZooKeeper client for %d ms: %s", _ACCEPT_PAUSE_MS, error.strerror)

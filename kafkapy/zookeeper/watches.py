@@ -82,9 +82,9 @@ class _Table(Generic[W]):
         return bool(self.by_path.get(path, {}).get(watcher, 0) & modes)
 
     def remove(self, path: str, watcher: W, modes: int) -> bool:
-        """Removes those of the watcher's watches of the path whose modes are in `modes`, a sum of bits of WatchMode.
+        """Removes the watches of `path` that the watcher has in one of `modes`, a sum of bits of WatchMode.
 
-        Returns False if there is no such watch.
+        Returns True if it has removed a watch, and False if there was none.
         """
         watchers = self.by_path.get(path, {})
         present = watchers.get(watcher, 0)
