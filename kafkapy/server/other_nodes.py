@@ -1,5 +1,7 @@
-"""The thread for requests to other nodes, and the parts of a node that use it. A node that is alone neither starts nor
-imports the thread."""
+"""The thread for requests to other nodes, and the parts of a node that use it.
+
+A node that is the only one of its cluster neither starts the thread nor imports its module.
+"""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class RequestContext:
         return True
 
     def _decode(self, response: bytes) -> Any:
-        """Returns the message in the bytes of the response to a forwarded request."""
+        """Decodes the response to a forwarded request (header and body), and returns the message in its body."""
         key = ApiKey(self.api_key)
         reader = Reader(response)
         ResponseHeader.read(reader, response_header_version(key, self.api_version))

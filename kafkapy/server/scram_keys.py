@@ -34,7 +34,7 @@ def keys_request(name: str, mechanism: int, credential: ScramCredential | None) 
 def keys_of(upsertion: AlterUserScramCredentialsRequest.ScramCredentialUpsertion) -> tuple[bytes, bytes] | None:
     """Returns (stored key, server key), which kafkapy adds to a credential in AlterUserScramCredentials.
 
-    Returns None if the entry has no such keys but a salted password, or if the size of the keys does not fit the
+    Returns None if `upsertion` has a salted password instead of keys, or if the size of the keys does not fit the
     mechanism.
     """
     keys = dict(upsertion.unknown_tagged_fields).get(_KEYS_TAG)

@@ -18,8 +18,8 @@ BUFFER_BYTES = 1 << 20
 class LogCounter:
     """Reads parts of logs and counts their records. Used by one thread.
 
-    `collect` is called with the counts, as `BucketCounter.take` returns them, whenever the table is full and at the end
-    of each part.
+    `collect` is called with the counts, as `BucketCounter.take` returns them, whenever the table of counts is full and
+    at the end of each part.
     """
 
     def __init__(self, bucket_ms: int, collect: Callable[[list[tuple[int, bool, int, int]]], None]) -> None:

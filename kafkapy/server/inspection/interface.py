@@ -1,15 +1,15 @@
 """The pages of the inspection interface: JSON about logs, fetches and quotas, for programs such as the console.
 
-    broker                                      which broker this is
+    broker                                      the node id, the cluster id and the version of the broker
     topics/TOPIC/partitions/N                   the offsets and the size of its log
     topics/TOPIC/partitions/N/segments          ?start=OFFSET&limit=   its segments
     topics/TOPIC/partitions/N/offsets/OFFSET    the segment, byte position and batch that contain the offset
     fetches          ?topic=&partition=&client_id=&start=&limit=   the partitions that consumers read in fetch sessions
-    large-fetches    ?the same                  fetches that met a batch larger than they permitted
+    large-fetches    ?topic=&partition=&client_id=&start=&limit=   fetches that met a batch larger than they permitted
     quotas           ?client_id=&start=&limit=  what limits clients, and how long they are delayed
 
-Nothing is changed, and nothing runs on the reactor's thread. Each page is made on a thread of its own, which exists as
-long as it reads; so a slow disk delays neither the metrics nor the health pages of the listener.
+The pages change nothing, and no part of them runs on the reactor's thread. Each page is made on a thread of its own,
+which ends with the page. A slow disk therefore delays neither the metrics nor the health pages of the listener.
 """
 
 from __future__ import annotations
