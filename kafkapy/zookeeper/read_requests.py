@@ -65,7 +65,9 @@ def _get_acl(server: ServedTree, client: Client, reader: JuteReader) -> bytes:
 
 
 def _sync(server: ServedTree, client: Client, reader: JuteReader) -> bytes:
-    """Returns the encoded path of the request, at once: this server always has all committed changes."""
+    """Returns the response to a sync request: its encoded path. This server always has all committed changes, so that
+    there is nothing to wait for.
+    """
     return encode_string(reader.read_text())
 
 

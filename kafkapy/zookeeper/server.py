@@ -163,7 +163,7 @@ class ZooKeeperServer:
         self.clients[client] = None
 
     def disconnected(self, client: Client) -> None:
-        """Removes a connection that has ended, with its watches. Its session lives until it expires."""
+        """Removes the connection of `client`, which has ended, and its watches. The session stays until it expires."""
         client.is_closed = True
         if client not in self.clients:
             return
