@@ -8,7 +8,7 @@ _INTEGER = re.compile("-?[0-9]+")
 
 
 def is_number(text: str) -> bool:
-    """Returns whether `text` consists of decimal digits of ASCII, and of at least one."""
+    """Returns whether `text` consists of one or more ASCII digits and nothing else."""
     return text.isascii() and text.isdigit()
 
 
