@@ -1,4 +1,4 @@
-"""The port between a coordinator and the replicated log that holds its records."""
+"""The interface through which a coordinator uses the replicated log that holds its records."""
 
 from __future__ import annotations
 

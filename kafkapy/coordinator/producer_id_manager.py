@@ -77,8 +77,8 @@ class ProducerIdManager:
         assert self._is_requesting or not self._waiting, "a request waits for a block that nobody has requested"
 
     def _ensure_id(self) -> bool:
-        """Returns True if an id is available. If the current block is used up, replaces it by the next block before
-        that."""
+        """Returns True if an id is available. First replaces a used-up current block by the next block, if there is
+        one."""
         if self._next_id < self._end_id:
             return True
         block = self._next_block

@@ -123,7 +123,7 @@ class CoordinatorRuntime(Generic[S]):
     ) -> None:
         """Creates the coordinator of the internal topic `topic`, which leads no partition yet.
 
-        `make_shard` is called with the port through which the new shard runs and schedules operations.
+        `make_shard` is called with the object through which the new shard runs and schedules operations.
         `load_buffer_bytes` is the most that a load reads at a time. `base_sequence` is the base sequence of every
         batch; it differs between Apache Kafka's coordinators. `on_elected` is called after each election of this
         broker.

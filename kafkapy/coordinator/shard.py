@@ -28,7 +28,7 @@ class CoordinatorShard(Protocol):
 
 
 class ShardContext(Protocol):
-    """The port through which a shard runs operations, now or at a later time."""
+    """The interface through which a shard runs operations, now or at a later time. The runtime implements it."""
 
     clock: Clock
     leader_epoch: int

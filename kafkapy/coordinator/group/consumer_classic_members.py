@@ -57,7 +57,7 @@ class ClassicMembers:
             return EMPTY_RESULT
 
     def _join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult[None]:
-        """Handles JoinGroup; raises ApiError if the request is refused."""
+        """Handles JoinGroup as `join` does, but raises ApiError if the request is refused."""
         self._membership.check_room(group, call.member_id, is_joining=True)
         _check_protocols(group, call)
         if call.member_id == NO_MEMBER_ID and call.group_instance_id is None:
@@ -90,8 +90,10 @@ class ClassicMembers:
     def _member_change(
         self, group: ConsumerGroup, call: JoinCall, subscription: Subscription, records: list[CoordinatorRecord]
     ) -> MemberChange:
-        """Returns the member before and after the JoinGroup. If a static member returns with a new member id, appends
-        the records that replace the old member id to `records`."""
+        """Returns the member before and after the JoinGroup.
+
+        If a static member returns with a new member id, also appends to `records` the records that replace the old id.
+        """
         replaced = None
         member_id = call.member_id
         before = group.members.get(member_id)
@@ -173,7 +175,7 @@ class ClassicMembers:
         self, group: ConsumerGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]
     ) -> CoordinatorResult[LeaveGroupResponse]:
         """Removes the members in `leaving`, of the classic or of the consumer protocol; the response has a result for
-        each one. An administrator names a static member by its instance id and no member id."""
+        each one. An administrator names a static member by its instance id alone, without a member id."""
         responses, gone = [], {}
         for identity in leaving:
             error = Error.NONE

@@ -43,8 +43,9 @@ class ConsumerGroup(CommittingGroup[ConsumerMember]):
     only member that may consume it; `topic_subscribers` counts the members that subscribe to each topic, by name or by
     a resolved regular expression.
 
-    `resolving` holds the expressions that are being evaluated on another thread; `regexes_topics` and
-    `regexes_checked_ms` are the image and the monotonic time of the last evaluation.
+    `resolving` holds the regular expressions that are being evaluated on another thread. `regexes_topics` are the
+    topics of the cluster for which expressions were last evaluated, and `regexes_checked_ms` is the monotonic time at
+    which this evaluation began.
     """
 
     group_type = protocol_type = "consumer"

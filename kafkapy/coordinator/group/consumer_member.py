@@ -66,8 +66,8 @@ class ConsumerMember(NamedTuple):
 
     @property
     def current_assignment(self) -> tuple[object, ...]:
-        """The tuple of the member's fields that its current-assignment record contains: epochs, state and
-        partitions."""
+        """The tuple of the member's fields that its current-assignment record contains (epochs, state and partitions),
+        for the comparison of two states of a member."""
         return (self.member_epoch, self.previous_member_epoch, self.state, self.assigned, self.pending_revocation)
 
     def owns(self, topic_id: bytes, partition: int) -> bool:

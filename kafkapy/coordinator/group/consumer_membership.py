@@ -56,8 +56,9 @@ ResolveRegexes = Callable[[list[str], list[str], Callable[[dict[str, frozenset[s
 class ConsumerHeartbeatCall(NamedTuple):
     """One validated ConsumerGroupHeartbeat.
 
-    None, or -1 for the timeout, means that the field has not changed since the member's previous request. If
-    `denied_topics` is set, the member's regular expression matches only the topics that the client may describe.
+    None, or -1 for the timeout, means that the field has not changed since the member's previous request.
+    `denied_topics(names)` returns those of the topics `names` that the client may not describe; the member's regular
+    expression does not match these topics. It is None if the client may describe all topics.
     """
 
     group_id: str
@@ -163,8 +164,10 @@ class ConsumerMembership:
     def _member_change(
         self, group: ConsumerGroup, call: ConsumerHeartbeatCall, records: list[CoordinatorRecord]
     ) -> MemberChange:
-        """Returns the member before and after the heartbeat. If a static member returns with a new member id, appends
-        the records that replace the old member id to `records`."""
+        """Returns the member before and after the heartbeat.
+
+        If a static member returns with a new member id, also appends to `records` the records that replace the old id.
+        """
         if call.instance_id is None:
             before = self._dynamic_member(group, call)
         elif call.member_epoch == 0:
@@ -366,11 +369,11 @@ class ConsumerMembership:
     def _start_regex_evaluation(
         self, group: ConsumerGroup, member: ConsumerMember, denied_topics: DeniedTopics | None
     ) -> None:
-        """Starts the evaluation of a regular expression that is new, and of all expressions of the group if topics or
-        permissions may have changed.
+        """Starts the evaluation of the member's regular expression if it is new to the group, and of all expressions of
+        the group if topics or permissions may have changed.
 
-        `denied_topics(names)` returns those of the topics `names` that the client of `member` may not describe. As in
-        Apache Kafka, the expressions do not match these topics. None means that the client may describe all topics.
+        `denied_topics(names)` returns those of the topics `names` that the client of `member` may not describe; it is
+        None if the client may describe all topics. As in Apache Kafka, no evaluated expression matches a denied topic.
         """
         pattern = member.subscribed_topic_regex
         image = self._settings.image()

@@ -44,12 +44,12 @@ def advance_member(
     wall_ms: int,
     records: list[CoordinatorRecord],
 ) -> ConsumerMember:
-    """Handles a change of one member: appends the records of the member, the group epoch and the target assignments,
-    where they change, to `records`.
+    """Handles a change of one member: appends to `records` the records of the member, of the group epoch and of the
+    target assignments, each only if it has changed.
 
-    Returns the member as it will be, one step closer to its target: it revokes partitions, gets free ones, or enters
-    the target's epoch. The group itself changes when the records are replayed; only `group.checked_topics` is set at
-    once.
+    Returns the member as it will be, one step closer to its target: it revokes partitions, gets partitions that no
+    other member has, or enters the target's epoch. The group itself changes when the records are replayed; only
+    `group.checked_topics` is set at once.
     """
     image = settings.image()
     before, after = change.before, change.after
@@ -95,7 +95,8 @@ def _check_step(
     """Asserts that the member's new epoch does not exceed `group_epoch`, and that no other member owns its new
     partitions.
 
-    `permitted_owners` are the owners that a new partition may have had: None, the member, and the id that it replaces.
+    `permitted_owners` are the owners that a new partition may have had: None (no owner), the member itself, and the
+    member id that it replaces.
     """
     assert after.member_epoch <= group_epoch, (
         f"group {group.group_id} in epoch {group_epoch}: member {after.member_id} would be in {after.member_epoch}"

@@ -2,7 +2,7 @@
 
     STABLE       the member has to revoke partitions             -> UNREVOKED
     STABLE       others still own partitions of its target       -> UNRELEASED
-    UNREVOKED    the member has revoked them                     -> STABLE or UNRELEASED, as the target is now
+    UNREVOKED    the member has revoked them                     -> STABLE or UNRELEASED, by the newest target
     UNRELEASED   the others have released them                   -> STABLE
 
 A member enters the target's epoch as soon as it has nothing left to revoke. It gets a partition only when no other
@@ -33,8 +33,9 @@ def next_step(
     member when there is nothing to do.
 
     `is_taken(topic_id, partition)` returns True if another member owns the partition. `reported` are the partitions
-    that the client says it has; None if the request does not say. `subscribed_topic_ids` is None unless the
-    subscription has changed after the target was computed; partitions of other topics are revoked at once in that case.
+    that the client says it has; None if the request does not say. `subscribed_topic_ids` is None if the subscription
+    has not changed after the target was computed; otherwise the member must revoke the partitions of all other topics
+    at once.
     """
     if member.state is MemberState.STABLE and member.member_epoch == target_epoch:
         return _without_unsubscribed(member, reported, subscribed_topic_ids)

@@ -127,7 +127,8 @@ class GroupCoordinator:
     # -- membership
 
     def join_group(self, call: JoinCall) -> None:
-        """Joins a member; responds through `call.respond` when the group's next generation begins."""
+        """Handles JoinGroup; calls `call.respond` with the response, in most cases when the group's next generation
+        begins."""
 
         def refuse(error: Error, message: str | None = None) -> None:
             call.respond(join_error(call.member_id, error))

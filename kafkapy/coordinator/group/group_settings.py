@@ -1,4 +1,4 @@
-"""The value of a configuration key for one group: its own, or that of the broker."""
+"""The value of a configuration key for one group: the group's own value or, if it has none, the broker's value."""
 
 from __future__ import annotations
 

@@ -18,17 +18,17 @@ INITIAL_EPOCH = 1
 
 
 class Member(Protocol):
-    """The fields that a member of a consumer, a share and a streams group have in common."""
+    """The fields that the members of consumer, share and streams groups have in common."""
 
     @property
     def member_epoch(self) -> int: ...
 
 
 class CommittingMember(Member, Protocol):
-    """The fields that a member of a consumer and a streams group have in common: such a member commits offsets, and
-    reaches its target assignment in several steps.
+    """The fields that the members of consumer and streams groups have in common.
 
-    `state` is the member's progress toward this target.
+    These members commit offsets, and reach their target assignments in several steps. `state` is the member's progress
+    toward its target assignment.
     """
 
     @property
@@ -43,8 +43,9 @@ K = TypeVar("K", bound="MemberGroup[Any]")
 class MemberGroup(Generic[M]):
     """A group whose members have epochs. It changes only when records are replayed. Owner thread only.
 
-    `checked_topics` is the topics image that `metadata_hash` was last compared with: while it is the same object, the
-    group's topics have not changed.
+    `metadata_hash` is the digest of the metadata of the group's topics. `checked_topics` are the topics of the cluster
+    with which the digest was last compared. While the metadata image has the same object, the digest need not be
+    computed again.
     """
 
     group_type: str

@@ -37,7 +37,7 @@ class NoClassicMembers:
         raise ApiError(Error.UNKNOWN_MEMBER_ID)
 
     def on_commit(self, group: Group, member_id: str) -> None:
-        """Does nothing after an OffsetCommit, because it does not renew the session of a member of these groups."""
+        """Does nothing, because an OffsetCommit does not renew the session of a member of a share or streams group."""
 
     def on_unloaded(self, group: Group) -> None:
         """Does nothing when this broker stops leading the group's partition: no request of a member waits for a

@@ -80,8 +80,8 @@ class OffsetStore:
         return None if entry is None else self._visible(entry, self._committed_offset())
 
     def committed(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """Yields (topic, partition, entry) of each offset that was committed as of the high watermark. Any thread: it
-        reads a copy."""
+        """Yields (topic, partition, entry) of each offset that was committed as of the high watermark. Any thread may
+        call it, because it reads a copy."""
         high_watermark = self._committed_offset()
         for (topic, partition), entry in self._groups.get(group_id, {}).copy().items():
             visible = self._visible(entry, high_watermark)

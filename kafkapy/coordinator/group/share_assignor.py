@@ -23,11 +23,11 @@ class SharingMember(NamedTuple):
 def assign_simple(
     members: Sequence[SharingMember], assignable: Mapping[bytes, frozenset[int]]
 ) -> dict[str, dict[bytes, frozenset[int]]]:
-    """Returns the target of each member.
+    """Returns the target assignment of each member, by member id: partitions by topic id.
 
-    With M members and P partitions, each partition has ceil(M / P) members, and the members' numbers of partitions
-    differ by at most one. A member keeps its previous partitions if possible. If the members subscribe to different
-    topics, each topic is balanced separately.
+    `assignable` has the partitions that may be assigned, by topic id. With M members and P partitions, each partition
+    has ceil(M / P) members, and the members' numbers of partitions differ by at most one. A member keeps its previous
+    partitions if possible. If the members subscribe to different topics, each topic is balanced separately.
     """
     if len({member.topic_ids for member in members}) <= 1:
         topic_ids = sorted(members[0].topic_ids) if members else []
@@ -84,8 +84,9 @@ def _add_members(
     """Assigns the partition to the members at the front of `unfilled`, until the partition has `members_per_partition`
     members or each member of the queue has been tried once.
 
-    `owners` are the members that have the partition. `assigned` has the partitions, and `desired` their wanted number,
-    by member id. `unfilled` is the queue of the members that have fewer. Changes `owners`, `assigned` and `unfilled`.
+    `owners` are the members that have the partition. `assigned` has the partitions of each member, by member id, and
+    `desired` the number of partitions that the member is to have. `unfilled` is the queue of the members that have
+    fewer partitions than desired. Changes `owners`, `assigned` and `unfilled`.
     """
     for _ in range(len(unfilled)):
         if len(owners) >= members_per_partition:

@@ -1,5 +1,5 @@
-"""ShareGroupHeartbeat of a share group (KIP-932): joins, heartbeats, leaves, sessions, and the partitions whose states
-are initialized."""
+"""ShareGroupHeartbeat of a share group (KIP-932): joins, heartbeats, leaves and sessions of members; and the records
+that say which partitions of the group have an initialized state."""
 
 from __future__ import annotations
 
@@ -170,10 +170,10 @@ class ShareMembership(NoClassicMembers):
     def _target(
         self, group: ShareGroup, epoch: int, changed: ShareMember, records: list[CoordinatorRecord]
     ) -> tuple[int, Mapping[bytes, frozenset[int]]]:
-        """Returns the epoch of the target assignment, and the partitions of `changed`'s target by topic id.
+        """Returns the epoch of the target assignment, and the target of the member `changed`: partitions by topic id.
 
-        If the target's epoch is below `epoch`, the group's, and the assignment interval has passed, computes the
-        targets of all members and appends their records to `records`.
+        `epoch` is the group's epoch. If the target assignment is older, and the assignment interval has passed,
+        computes the targets of all members and appends their records to `records`.
         """
         wall_ms = self._context.clock.wall_ms()
         elapsed_ms = wall_ms - group.assignment_timestamp_ms
@@ -213,8 +213,9 @@ class ShareMembership(NoClassicMembers):
         """Returns the member with `target` as its assignment, in `target_epoch`; appends its record to `records` if it
         changes.
 
-        If the member is in `target_epoch` already, `target` is ignored and the member keeps its assignment, but loses
-        the topics that it no longer subscribes to if `is_epoch_bumped` is True (the group's epoch was increased).
+        If the member is in `target_epoch` already, it keeps its assignment, and `target` is ignored. However, if
+        `is_epoch_bumped` is True (this request has increased the group's epoch), the member loses the partitions of the
+        topics that it no longer subscribes to.
         """
         reconciled = member
         if member.member_epoch != target_epoch:

@@ -23,7 +23,7 @@ UNKNOWN = -1
 
 
 class EndOffsets(Protocol):
-    """The interface of a lookup of the high watermarks of partitions at their leaders."""
+    """The interface of an object that asks the leaders of partitions for their high watermarks."""
 
     def find(self, partition: TopicPartition, on_offset: Callable[[int], None]) -> None:
         """Calls `on_offset` with the high watermark of the partition, or -1 if it is unknown."""

@@ -207,7 +207,7 @@ def _checked_tree(expression: str, alphabet: _Alphabet) -> _Tree:
 
 def _size(tree: _Tree) -> int:
     """Returns an upper bound of two numbers: the number of instructions that `emit` produces for the syntax tree, and
-    the number of calls of `emit` that produce them."""
+    the number of calls of `emit` that produce them. A tree that is too large is refused before `emit` is called."""
     kind = tree[0]
     if kind in ("set", "at"):
         return 1
@@ -539,7 +539,7 @@ class _Parser:
         """Reads one element of a character class, which is a named class, a character or a range, and returns the set
         of its characters, one bit for each.
 
-        `start` is the position of the class in the expression, which error messages quote from there on.
+        `start` is the position of the class in the expression. Error messages quote the expression from there on.
         """
         if self._peek(2) == "[:":
             end = self._text.find(":]", self._pos + 2)

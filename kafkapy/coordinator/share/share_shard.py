@@ -156,8 +156,8 @@ class ShareShard:
         """Writes a snapshot of each state whose newest snapshot is at least COLD_SNAPSHOT_INTERVAL_MS old, so that
         older records can be deleted.
 
-        As in Apache Kafka, writes nothing, however old the snapshots are, if the newest snapshot of every state was
-        written by this method: the states have not changed since, and the older records can be deleted already.
+        As in Apache Kafka, writes nothing if this method has written the newest snapshot of every state: the states
+        have not changed since then, and the older records can be deleted already.
         """
         if all(state.is_cold for state in self.states.values()):
             return EMPTY_RESULT

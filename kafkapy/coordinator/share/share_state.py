@@ -31,9 +31,9 @@ MOST_UNCOMBINED = 1000
 class ShareState:
     """The state of a share partition. It changes only when records are replayed. Owner thread only.
 
-    `leader_epoch` is the newest leader epoch that has been read or written; records older than the newest snapshot are
-    not needed. The batches of update records are stored as they were written. They are combined when they are read, or
-    when there are too many.
+    `leader_epoch` is the newest leader epoch with which the state has been read or written. `snapshot_offset` is the
+    offset of the newest snapshot record; records of the share partition before it are not needed. The batches of update
+    records are stored as they were written. They are combined when they are read, or when there are too many.
     """
 
     __slots__ = (

@@ -55,9 +55,10 @@ def listed(
 
 
 def keep_matching(response: ListTransactionsResponse, expression: str) -> None:
-    """Removes the transactions from `response` whose transactional id the expression does not match as a whole.
+    """Removes from `response` the transactions whose transactional id as a whole does not match the expression.
 
-    Any thread may call it, because a match may take long. Raises ApiError INVALID_REGULAR_EXPRESSION.
+    A match may take long, so that the caller may run this function on any thread. Raises ApiError
+    INVALID_REGULAR_EXPRESSION.
     """
     found = response.transaction_states
     try:

@@ -1,5 +1,5 @@
-"""The transaction coordinator of this broker: runs each request on the shard of its id, and responds when the
-change is durable."""
+"""The transaction coordinator of this broker: runs each request on the shard of its transactional id, and responds when
+the change is durable."""
 
 from __future__ import annotations
 

@@ -23,9 +23,10 @@ class TransactionMetadata(NamedTuple):
     """The metadata of one transactional id, as of its newest record. Immutable; `_replace` returns a changed copy.
 
     `last_producer_epoch` is the epoch before the newest increment, which a retried request still has; it is not in the
-    log. `previous_producer_id` is the producer id before the newest change; it differs from `producer_id` if that
-    change replaced an id whose epochs were used up, and a retried request still has it. While a transaction is
-    prepared, `next_producer_id` is the id that will replace a producer id whose epochs are used up, or -1.
+    log. `previous_producer_id` is the producer id before the newest change of the metadata. It differs from
+    `producer_id` if this change replaced a producer id whose epochs were used up; a retried request still has the
+    replaced id. While a transaction is prepared, `next_producer_id` is the id that will replace such a producer id, or
+    -1 if its epochs are not used up.
     """
 
     producer_id: int = NO_PRODUCER_ID
@@ -59,7 +60,7 @@ def initialized(
 
     `expected_epoch` is the epoch that the producer sent, None for a new producer. `new_producer_id` is used if the
     transactional id is new, or if the epochs of its producer id are used up. Raises ApiError PRODUCER_FENCED if the
-    transactional id has an epoch and `expected_epoch` is neither this epoch nor the last one.
+    transactional id has an epoch, and the producer sent an epoch that is neither this epoch nor the epoch before it.
     """
     current, last = metadata.producer_epoch, metadata.last_producer_epoch
     producer_id, previous = metadata.producer_id, metadata.producer_id

@@ -208,8 +208,11 @@ class TransactionShard:
         return self._change(transactional_id, changed, response)
 
     def complete(self, transactional_id: str) -> CoordinatorResult[None]:
-        """Returns the record that completes a transaction, all of whose markers are written; no record if the
-        transaction is not prepared or another change of the transactional id is being written."""
+        """Returns the record that completes a transaction after all its markers have been written.
+
+        Returns no record if the transaction is not prepared, or if another change of the transactional id is being
+        written.
+        """
         metadata = self.transactions.get(transactional_id)
         if metadata is None or metadata.state not in PREPARED_STATES or transactional_id in self._uncommitted:
             return EMPTY_RESULT
@@ -273,8 +276,8 @@ class TransactionShard:
     ) -> CoordinatorResult[R]:
         """Returns the result that writes `changed` as the metadata of the transactional id.
 
-        `changed` takes effect when its record is committed. If the record cannot be written, `on_failure` is called
-        instead.
+        When the record is committed, `changed` takes effect and `response` is sent. If the record cannot be written,
+        `on_failure` is called instead.
         """
         assert transactional_id not in self._uncommitted, f"two changes of {transactional_id} at once"
         current = self.transactions.get(transactional_id)
@@ -302,11 +305,13 @@ def _decreases_epoch(current: TransactionMetadata, changed: TransactionMetadata)
 
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """Returns True if `producer` has the current producer id of the transactional id, or has the previous one in the
-    last epoch that an id may have, or if the transactional id has no producer epoch yet.
+    """Returns True if `producer`, the producer id and epoch in an InitProducerId request, may belong to the
+    transactional id.
 
-    As in Apache Kafka, the epoch of a producer with the current id is not checked here. If a transaction is open,
-    InitProducerId aborts it, whatever the epoch is; if none is open, `initialized` checks the epoch.
+    This is the case if its id is the current producer id, if its id is the previous producer id and its epoch the last
+    one that a producer may have, or if the transactional id has no producer epoch yet. As in Apache Kafka, the epoch of
+    a producer with the current id is not checked here. If a transaction is open, InitProducerId aborts it, whatever the
+    epoch is; if none is open, `initialized` checks the epoch.
     """
     if metadata.producer_epoch == NO_PRODUCER_EPOCH or producer.producer_id == metadata.producer_id:
         return True

@@ -303,8 +303,8 @@ class ClassicGroup:
         return ()
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Raises ApiError if TxnOffsetCommit must be refused; otherwise returns (), because no single offset is
-        refused.
+        """Raises ApiError if the whole TxnOffsetCommit must be refused; otherwise returns (), because each of its
+        offsets may be committed.
 
         The member is validated only if the request names one: clients from before KIP-447 name none, and are fenced by
         their transactional id alone.

@@ -257,10 +257,11 @@ class _Assignment:
                     break
 
     def _keep_standby(self, task: TaskId) -> bool:
-        """Assigns one standby copy of the task to the member that had it as active task or, if that member cannot get
-        it, to the least loaded member that had it as standby task. Returns False if neither can get it.
+        """Assigns one standby copy of the task to a member that had the task before. Returns False if no such member
+        can get it.
 
-        A member cannot get it if its process has been assigned the task already, or if the member has the largest
+        The member that had the task as active task comes first, then the member that `_least_loaded_standby` returns. A
+        member cannot get the copy if its process has been assigned the task already, or if the member has the largest
         permitted number of tasks.
         """
         member_id = self._previous_active.get(task)
@@ -297,12 +298,12 @@ class _Assignment:
         return is_added
 
     def _least_loaded_standby(self, task: TaskId, *, without_task: bool = False) -> str | None:
-        """Returns a member with few tasks among those that had the task as standby task; None if no member had it.
+        """Returns a member with few tasks among those that had the task as standby task, or None.
 
-        As in Apache Kafka, begins with the first of these members, and prefers a later one only if its process has a
-        lower load and the member itself has fewer tasks. If `without_task` is True, members whose process has been
-        assigned the task already are skipped. But if the first member is in such a process, the result is None, and no
-        other member is considered.
+        As in Apache Kafka, begins with the first of these members. A later member is chosen instead only if its process
+        has a lower load, and the member itself has fewer tasks, than the member found so far. If `without_task` is
+        True, members whose process has been assigned the task already are skipped. Returns None if no member had the
+        task as standby task, or if `without_task` is True and the first member would be skipped.
         """
         members = self._previous_standby.get(task)
         if not members:

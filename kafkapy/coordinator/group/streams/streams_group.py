@@ -28,8 +28,9 @@ class StreamsGroup(CommittingGroup[StreamsMember]):
     `endpoint_epoch`, which counts the changes of the tasks of members with an endpoint for queries; and
     `shutdown_member_id`, the member that requested the shutdown of the application.
 
-    Invariants: `active_processes` has, for each active task, the process of the member that has it; for standby and
-    warm-up tasks `standby_processes` and `warmup_processes` have all such processes.
+    Invariants: `active_processes` has, for each active task, the process of the member that has the task.
+    `standby_processes` and `warmup_processes` have, for each standby or warm-up task, the processes of all members that
+    have the task.
     """
 
     group_type = protocol_type = "streams"

@@ -14,7 +14,10 @@ TasksWithEpochs = Mapping[str, Mapping[int, int]]
 
 
 class TaskAssignment(NamedTuple):
-    """The tasks that a member is to have, or that it reports as its own. Apache Kafka 4.3 assigns no warm-up tasks."""
+    """The tasks that a member is to have, or that it reports as its own: partitions by subtopology id.
+
+    Apache Kafka 4.3 assigns no warm-up tasks.
+    """
 
     active: Tasks = {}
     standby: Tasks = {}

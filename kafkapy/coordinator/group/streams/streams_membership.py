@@ -240,10 +240,12 @@ class StreamsMembership:
         records: list[CoordinatorRecord],
         problems: list[TopicProblem],
     ) -> tuple[int, TaskAssignment]:
-        """Returns the epoch of the target assignment, and the target of the member `changed` (no tasks if None).
+        """Returns the epoch of the target assignment, and the target of the member `changed` (no tasks if `changed` is
+        None).
 
         If the assignment is older than the group's `epoch`, computes the targets of all members and appends their
-        records to `records`; or appends the reason for which the computation has to wait to `problems`.
+        records to `records`. If the computation has to wait, for the initial rebalance delay or the assignment
+        interval, appends the reason to `problems` instead.
         """
         if self._context.is_scheduled(initial_rebalance_key(group.group_id)):
             detail = "Assignment delayed due to the configured initial rebalance delay."
@@ -384,8 +386,8 @@ class StreamsMembership:
 def new_target(
     group: StreamsGroup, changed: StreamsMember | None, configured: ConfiguredTopology, standby_replicas: int
 ) -> dict[str, TaskAssignment]:
-    """Returns the target of each member, by member id, after `changed` has replaced the member with the same id. No
-    member gets tasks while the topology is not ready."""
+    """Returns the target of each member of the group, by member id. `changed`, unless it is None, replaces the member
+    with the same id. No member gets tasks while the topology is not ready."""
     members = dict(group.members)
     if changed is not None:
         members[changed.member_id] = changed

@@ -45,8 +45,8 @@ class StreamsGroupSettings:
         return self._of_group(group_id, "group.streams.initial.rebalance.delay.ms")
 
     def assignment_configs(self, group_id: str) -> dict[str, str]:
-        """Returns the settings of the group that its task assignment depends on, by key, as its group-epoch record has
-        them."""
+        """Returns the settings on which the task assignment of the group depends, by key, in the form in which the
+        group-epoch record stores them."""
         return {STANDBY_REPLICAS: str(self._of_group(group_id, "group.streams.num.standby.replicas"))}
 
     def _of_group(self, group_id: str, name: str) -> int:

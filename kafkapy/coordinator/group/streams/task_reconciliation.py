@@ -2,12 +2,12 @@
 
     STABLE       the member has to revoke tasks             -> UNREVOKED
     STABLE       others still have tasks of its target      -> UNRELEASED
-    UNREVOKED    the member has revoked them                -> STABLE or UNRELEASED, as the target is now
+    UNREVOKED    the member has revoked them                -> STABLE or UNRELEASED, by the newest target
     UNRELEASED   the others have released them              -> STABLE
 
-A member enters the target's epoch as soon as it has nothing left to revoke. An active task waits until no member has
-it as active task; a task of any kind waits while another thread of the member's process has it, because both would
-use the same local state.
+A member enters the target's epoch as soon as it has nothing left to revoke. An active task waits until no member has it
+as active task; a task of any kind waits while another thread of the member's process has it, because both would use the
+same local state.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def next_step(
     processes: TaskProcesses,
     reported: TaskAssignment | None,
 ) -> StreamsMember:
-    """Returns the member one step closer to its target assignment, or an equal member when it has reached the target or
-    has not revoked all tasks yet that it has to revoke.
+    """Returns the member one step closer to its target assignment. Returns an equal member if the member has reached
+    the target, or if it has not yet revoked the tasks that it has to revoke.
 
     `target` are the member's tasks in the assignment of `target_epoch`. `reported` are the tasks that the client says
     it has; None if it says nothing. Raises ApiError FENCED_MEMBER_EPOCH if the member is in a state that this broker
@@ -81,8 +81,9 @@ def _toward_target(
     """Returns the member one step closer to `target`, its tasks in the assignment of `target_epoch`.
 
     If the member has to revoke tasks first, it is in UNREVOKED with the member epoch `epoch`. Otherwise it is in
-    `target_epoch` and has the tasks of the target that no other member still has. `reported` are the tasks that the
-    client says it has; None if it says nothing.
+    `target_epoch` and has the tasks of the target, except those for which it has to wait: an active task while any
+    member has it as active task, and a task of any kind while a member of the same process has it. `reported` are the
+    tasks that the client says it has; None if it says nothing.
     """
     process = member.process_id
 
@@ -129,7 +130,8 @@ class _Difference:
     """The difference between the standby (or warm-up) tasks that a member has and those of its target: tasks that it
     keeps, has to revoke, and can get now.
 
-    `is_waiting` is True if the member cannot get a task of its target yet, because other members still have it.
+    `is_waiting` is True if the member cannot get a task of its target yet, because `is_taken(subtopology_id,
+    partition)` returns True for the task.
     """
 
     def __init__(self, current: Tasks, target: Tasks, is_taken: _IsTaken) -> None:

@@ -68,9 +68,9 @@ class ConfiguredSubtopology(NamedTuple):
 class ConfiguredTopology(NamedTuple):
     """The result of the configuration of a topology.
 
-    `subtopologies` are sorted by id, and None if a topic that the topology needs is missing or has a wrong number of
-    partitions; `problem` says so in this case. `missing_topics` are the internal topics that have to be created, by
-    name.
+    `subtopologies` are sorted by id; None if a source topic is missing or if a topic has a wrong number of partitions.
+    `missing_topics` are the internal topics that have to be created, by name. `problem` says why the topology cannot be
+    used; None if all of its topics exist and are usable.
     """
 
     epoch: int
@@ -90,11 +90,11 @@ class _Unusable(Exception):
 
 
 def configure(topology: Topology, partition_count: PartitionCount) -> ConfiguredTopology:
-    """Returns the topology with the numbers of partitions of its internal topics; if its topics cannot be used, returns
-    it without these numbers, but with the problem.
+    """Returns the topology with the numbers of partitions of its internal topics, and with the problem if its topics
+    cannot be used yet.
 
     `partition_count(topic)` returns the number of partitions of an existing topic, and None for any other. Raises
-    ApiError STREAMS_INVALID_TOPOLOGY for a topology that is invalid whatever topics exist.
+    ApiError STREAMS_INVALID_TOPOLOGY if the topology itself is invalid, independently of the topics that exist.
     """
     try:
         _check_sources(topology, partition_count)

@@ -56,7 +56,7 @@ class Subtopology(NamedTuple):
 
 
 class Topology(NamedTuple):
-    """The subtopologies by id, in the order in which the member declared them."""
+    """A topology: its epoch, and its subtopologies by id in the order in which the member declared them."""
 
     epoch: int
     subtopologies: Mapping[str, Subtopology]
