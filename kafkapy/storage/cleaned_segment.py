@@ -4,8 +4,8 @@
     *.swap      complete and durable; the next start deletes the segments that it covers and removes the suffix
     (none)      live
 
-While a `.cleaned` file exists, `.swap` files at or above its base offset are not complete either. The old files are
-deleted after the names of the new ones are durable.
+There is one exception: a `.swap` file does not count as complete while a `.cleaned` file with the same or a lower base
+offset exists; the next start deletes both. The old files are deleted after the names of the new ones are durable.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The interface to the disk: every fsync, rename, deletion and creation of a file goes through one Filesystem.
 
 After a power failure only the contents that passed through `sync_file` and the names that passed through
-`sync_directory` are certain to exist. Tests replace this class with one that keeps nothing else
+`sync_directory` are certain to exist. Tests replace the class Filesystem with a class that loses everything else
 (tests/lossy_filesystem.py).
 """
 
@@ -72,7 +72,8 @@ class Filesystem:
             os.close(fd)
 
     def rename(self, source: str, target: str) -> None:
-        """Renames a file or directory. A power failure may restore the old name, which must be harmless."""
+        """Renames a file or directory, but does not make the new name durable: a power failure may restore the old
+        name. The caller must be able to handle both names."""
         os.replace(source, target)
 
     def replace(self, source: str, target: str) -> None:

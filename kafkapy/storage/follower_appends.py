@@ -1,7 +1,8 @@
 """The appends of a follower's log: batches of a leader, which carry their offsets and leader epochs.
 
 A *run* is a sequence of batches that one write appends to one segment. `examine_fetched` makes runs with one object for
-each batch and is the reference; `_core.gate.follower_append.FetchedBatches` is one run without such objects.
+each batch, and is the reference. The class `_core.gate.follower_append.FetchedBatches` is a faster run in compiled
+code, without an object for each batch.
 """
 
 from __future__ import annotations
@@ -139,10 +140,9 @@ def examine_fetched(records: Records, leader_epoch: int, segment_bytes: int) -> 
 
 
 def check_tail(tail: memoryview, leader_epoch: int) -> None:
-    """Raises ApiError CORRUPT_MESSAGE unless `tail`, the rest of fetched records that does not begin with a valid
-    batch, may be ignored.
+    """Raises ApiError CORRUPT_MESSAGE unless `tail`, the fetched bytes after the last valid batch, may be ignored.
 
-    It may be ignored if it is an incomplete batch or begins with a batch of an epoch above `leader_epoch`.
+    `tail` may be ignored if it is an incomplete batch or begins with a batch of an epoch above `leader_epoch`.
     """
     if len(tail) < LOG_OVERHEAD:
         return
@@ -185,8 +185,8 @@ def out_of_order(base_offset: int, expected: int) -> ApiError:
 
 
 class FollowerAppends(LogReader):
-    """The methods by which a Log appends what a follower has fetched; the subclass Log has the attributes. Owner thread
-    only."""
+    """The methods of Log that append the batches that a follower has fetched; the subclass Log has the attributes.
+    Owner thread only."""
 
     __slots__ = ()
 
@@ -214,9 +214,9 @@ class FollowerAppends(LogReader):
     def append_runs(self, runs: Sequence[FetchedRun]) -> AppendInfo | None:
         """Appends runs with their offsets and epochs, each with one write; returns None if `runs` is empty.
 
-        Raises StorageError, and ApiError OFFSET_OUT_OF_RANGE if the batches begin below the log end offset. But if this
-        log is empty and its start offset is inside the first batch, which DeleteRecords causes, the log's only segment
-        is replaced by one that begins with this batch.
+        Raises StorageError, and ApiError OFFSET_OUT_OF_RANGE if the batches begin below the log end offset. There is
+        one exception: this log is empty, and its start offset is inside the first batch, because DeleteRecords has
+        raised the start offset. In this case the log's only segment is replaced by one that begins with this batch.
         """
         if not runs:
             return None

@@ -15,8 +15,11 @@ class IoThrottle:
     __slots__ = ("_clock", "_counted", "_period_start_ms", "_rate", "_wait_ms")
 
     def __init__(self, rate: Callable[[], float], clock: Clock, wait_ms: Callable[[int], object]) -> None:
-        """`rate()` returns the limit in bytes per second, which may change. `wait_ms(n)` sleeps for n ms, and returns
-        True if the caller must not wait any longer."""
+        """Creates a throttle that has counted no bytes yet.
+
+        `rate()` returns the limit in bytes per second, which may change. `wait_ms(n)` sleeps for n ms, and returns True
+        if the caller must not wait any longer.
+        """
         self._rate = rate
         self._clock = clock
         self._wait_ms = wait_ms

@@ -22,8 +22,9 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochCache(EpochsState):
     """The leader epochs of one log; owns the checkpoint file.
 
-    Invariants: epochs and start offsets rise strictly and are not negative; the base class has a copy of the entries.
-    Only the log's owner thread changes the entries; other threads may use `entries` and `write` at the same time.
+    Invariants: epochs and start offsets rise strictly and are not negative; the base class has a copy of the entries,
+    for compiled code. Only the log's owner thread changes the entries; other threads may use `entries` and `write` at
+    the same time.
     """
 
     __slots__ = ("_entries", "_filesystem", "_write_lock", "_written", "directory")
@@ -51,10 +52,11 @@ class LeaderEpochCache(EpochsState):
         return tuple(self._entries)
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Records that `epoch` begins at `start_offset`; removes entries with an epoch or offset not below these.
+        """Records that `epoch` begins at `start_offset`, and returns True.
 
-        Changes nothing and returns False if `epoch` is the newest epoch and begins at or before `start_offset` already.
-        Raises ValueError if `epoch` or `start_offset` is negative.
+        Removes the entries whose epoch is not below `epoch` or whose start offset is not below `start_offset`. Changes
+        nothing and returns False if `epoch` is the newest epoch and begins at or before `start_offset` already. Raises
+        ValueError if `epoch` or `start_offset` is negative.
         """
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"epoch {epoch} at offset {start_offset} in {self.directory}")
@@ -122,10 +124,10 @@ class LeaderEpochCache(EpochsState):
         self._set_epochs(self._entries)
 
     def is_written(self, log_end_offset: int) -> bool:
-        """Returns whether the file contains all entries.
+        """Returns whether the file contains all entries that the log needs.
 
-        The last entry may be missing from the file if it begins at `log_end_offset`, because no batch has its epoch
-        yet.
+        The log does not need the last entry yet if the entry begins at `log_end_offset`, because no batch has its
+        epoch.
         """
         entries = self.entries
         if entries == self._written:

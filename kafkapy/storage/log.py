@@ -128,11 +128,11 @@ class Log(FollowerAppends):
     ) -> AppendInfo:
         """Validates batches, assigns their offsets in place and appends them.
 
-        `records` is writable and borrowed for the call. Message sets of clients before 0.11 are converted first. If
-        `from_client` is False, the broker itself writes: control batches are allowed, and sequence numbers are not
-        checked. `checked` is what `check_records` returned, or raised, for the same bytes. Raises ApiError with Kafka's
-        error code if the batches are refused, and StorageError if the disk failed; in both cases no batch becomes
-        visible.
+        `records` must be writable, and is used only during the call. Message sets of clients before 0.11 are converted
+        first. If `from_client` is False, the broker itself writes: control batches are allowed, and sequence numbers
+        are not checked. `checked` is the result of `check_records` for the same bytes, or the ApiError that it raised;
+        None if it was not called. Raises ApiError with Kafka's error code if the batches are refused, and StorageError
+        if the disk failed; in both cases no batch becomes visible.
         """
         if isinstance(checked, ApiError):
             raise checked
@@ -260,7 +260,8 @@ class Log(FollowerAppends):
         self.producers.map_end_offset = self.log_end_offset = batches[-1].last_offset + 1
 
     def report_failed_append(self, error_number: int) -> NoReturn:
-        """Takes the directory offline and raises StorageError, because an append by compiled code has failed.
+        """Takes the directory offline and raises StorageError, because an append by compiled code, without `Log`'s
+        methods, has failed.
 
         `error_number` is the errno of the failed append.
         """
@@ -447,7 +448,7 @@ class Log(FollowerAppends):
         self.leader_epochs.assign(epoch, offset)
 
     def maybe_increment_log_start_offset(self, offset: int) -> bool:
-        """Raises the log start offset; returns whether it changed.
+        """Raises the log start offset to `offset`, unless it is that high already; returns whether it changed.
 
         Raises ApiError OFFSET_OUT_OF_RANGE if `offset` is above the high watermark.
         """

@@ -31,9 +31,10 @@ def filter_old_message(
 ) -> int:
     """Writes the records of a message that have to be kept to `cleaned`; returns the number of bytes written.
 
-    `batch_filter` decides which records are kept, by key and offset; records without a value (tombstones) are kept only
-    if `keeps_tombstones` is True: the segment is younger than delete.retention.ms, because these formats have no delete
-    horizon. Raises ApiError if the message is corrupt, or OSError.
+    `batch_filter` decides by key and offset which records are kept. Records without a value (tombstones) are kept only
+    if `keeps_tombstones` is True, which means that the segment is younger than delete.retention.ms. The age of the
+    segment decides, because messages of these formats have no delete horizon. Raises ApiError if the message is
+    corrupt, or OSError.
     """
     records = list(iterate_records(message))
     kept = [

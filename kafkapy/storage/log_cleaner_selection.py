@@ -14,8 +14,9 @@ NO_LAG_LIMIT = 2**63 - 1
 class SegmentAge(NamedTuple):
     """The base offset, size in bytes and age of an inactive segment.
 
-    `largest_timestamp`, of all records, is compared with min.compaction.lag.ms, and `first_timestamp`, of the first
-    batch, with max.compaction.lag.ms. Both are in ms, and -1 if the topic does not set the limit.
+    `largest_timestamp` is the greatest timestamp of all records; it is compared with min.compaction.lag.ms.
+    `first_timestamp` is the greatest timestamp of the first batch; it is compared with max.compaction.lag.ms. Both are
+    in ms, and -1 if the topic does not set the limit.
     """
 
     base_offset: int

@@ -440,10 +440,10 @@ class LogManager:
     def _directory_for_new_log(self, wanted: NewLog, counts: Mapping[LogDirectory, int]) -> LogDirectory:
         """Returns the online directory in which a new log is to be created.
 
-        It is the first of these that is online: the directory that `prefer_directory` set; the one with the id
-        `wanted.directory_id`; the one with the fewest logs, by `counts`, of the directories that are not cordoned (of
-        all if all are cordoned). Raises StorageError if no directory is online, or if `wanted.is_new` is False and any
-        directory is offline.
+        It is the directory that `prefer_directory` has set or, if there is none, the directory with the id
+        `wanted.directory_id`. If neither exists online, it is the directory with the fewest logs, according to
+        `counts`; cordoned directories are considered only if all are cordoned. Raises StorageError if no directory is
+        online, or if `wanted.is_new` is False and any directory is offline.
         """
         if not wanted.is_new:
             self._require_all_online(wanted.topic_partition)
@@ -462,7 +462,7 @@ class LogManager:
         return is_cordoned(directory.path, self._config.cordoned_log_dirs)
 
     def cordoned_directories(self) -> tuple[bytes, ...]:
-        """Returns the ids of the directories that get no new partitions (KIP-1066). Any thread."""
+        """Returns the ids of the online directories that get no new partitions (KIP-1066). Any thread may call it."""
         return tuple(each.directory_id for each in self._online() if self._is_cordoned(each))
 
     def _partition_counts(self) -> dict[LogDirectory, int]:

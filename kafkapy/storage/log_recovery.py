@@ -68,8 +68,9 @@ class LogLoader:
         log_start_offset: int = 0,
         topic_id: bytes = ZERO_UUID,
     ) -> None:
-        """`is_clean` is True if the log directory had a clean-shutdown marker; otherwise the log is recovered.
+        """Creates the loader of the partition directory `path`.
 
+        `is_clean` is True if the log directory had a clean-shutdown marker; otherwise the log is recovered.
         `recovery_point` and `log_start_offset` are the values in the checkpoints, or 0 if a checkpoint has no entry for
         the partition.
         """
@@ -164,8 +165,9 @@ class LogLoader:
     def _finish_deletions(self, leftovers: Iterable[str]) -> None:
         """Removes `.deleted` and `.cleaned` files, and incomplete `.swap` files. Raises OSError.
 
-        A `.swap` at or above the base offset of a `.cleaned` is incomplete. It is removed durably before any `.cleaned`
-        is removed: if this start were interrupted after that, nothing would show the next start that it is incomplete.
+        A `.swap` file at or above the base offset of a `.cleaned` file is incomplete. It is removed durably before any
+        `.cleaned` file is removed. Otherwise this start could be interrupted when only the `.swap` file is left, and
+        the next start would regard it as complete.
         """
         leftovers = list(leftovers)
         first_cleaned = min((base_of(name) for name in leftovers if name.endswith(CLEANED_SUFFIX)), default=None)
@@ -180,12 +182,12 @@ class LogLoader:
                 self._remove(name)
 
     def _finish_swaps(self) -> None:
-        """Replaces the segments that a complete `.log.swap` covers with that file, then renames its indexes. Raises
-        OSError.
+        """Puts each complete `.log.swap` file in the log instead of the segments that it covers; then renames its
+        indexes. Raises OSError.
 
         All `.log.swap` files are renamed before the index `.swap` files, so that an index with its final name is known
         to be old while the `.log.swap` exists. An index `.swap` is also renamed if its `.log.swap` no longer exists,
-        because the last start was interrupted after renaming it.
+        because the last start was interrupted after it had renamed the `.log.swap`.
         """
         filesystem = self.ports.filesystem
         for name in sorted(self.sizes):
@@ -317,9 +319,11 @@ class LogLoader:
         """Returns the segments to recover, oldest first.
 
         After an unclean stop, recovery begins with the segment that contains the recovery point, or with the first
-        segment without usable indexes if that is earlier. Empty segments at the end are left out, and in a compacted
-        log all empty ones. After a clean stop, it begins with the first segment without usable indexes. If there is
-        none, the active segment ends with an incomplete batch, and only this segment is recovered.
+        segment without usable indexes if that is earlier. Empty segments at the end are left out; in a compacted log,
+        all empty segments are left out.
+
+        After a clean stop, recovery begins with the first segment without usable indexes. If all segments have usable
+        indexes, the active segment ends with an incomplete batch, and only this segment is recovered.
         """
         first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
         if self.is_clean:

@@ -1,8 +1,9 @@
 """One segment of a log: `<base offset>.log` with its offset, time and transaction index.
 
-An append adds index entries when more than `index.interval.bytes` have been written since the last ones: the last
-offset and the position of the new batch, and the greatest timestamp so far with the last offset of its batch. A reader
-opens each file when it first needs it; an append opens the log and both indexes.
+An append adds index entries when more than `index.interval.bytes` have been written since the last entries. The entry
+of the offset index has the last offset and the position of the new batch. The entry of the time index has the greatest
+timestamp so far, and the last offset of the batch with this timestamp. A reader opens each file when it first needs it;
+an append opens the log and both indexes.
 """
 
 import logging
@@ -221,7 +222,7 @@ class LogSegment(SegmentState):
 
     def index_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Updates the greatest timestamp with a batch at `position`, and adds index entries if enough bytes were
-        written since the last ones.
+        written since the last index entries.
 
         Raises OSError.
         """
@@ -311,9 +312,9 @@ class LogSegment(SegmentState):
     def read_end(self, length: int) -> tuple[bytes, int]:
         """Returns at most the last `length` bytes, from the beginning of a batch on, and their position.
 
-        A segment that is not longer than `length` is returned whole. For a longer one the offset index is searched for
-        the first batch that begins in the last `length` bytes; if it has none, no bytes are returned. Leaves the files
-        of index and log open or closed, as they were. Raises OSError.
+        A segment that is not longer than `length` is returned whole. In a longer segment, the offset index determines
+        the first batch that begins in the last `length` bytes; if the index has no such batch, no bytes are returned.
+        Leaves the files of index and log open or closed, as they were. Raises OSError.
         """
         position = 0
         if self.size > length:

@@ -41,7 +41,7 @@ class MetaProperties:
 
 
 def read_meta_properties(directory: str) -> MetaProperties | None:
-    """Returns the meta.properties of a log directory, or None without the file.
+    """Returns the meta.properties of a log directory, or None if the file does not exist.
 
     Raises MalformedMetaProperties or OSError.
     """

@@ -34,7 +34,10 @@ def parse_future_name(name: str) -> TopicPartition | None:
 
 
 def is_too_long_to_move(partition: TopicPartition) -> bool:
-    """Returns whether a future replica's name, which is never shortened, would be too long for a file system."""
+    """Returns whether the directory name of the partition's future replica would be too long for a file system.
+
+    This name is never shortened, so that such a partition cannot be moved between log directories.
+    """
     return len(f"{partition}.") + UNIQUE_DIGITS + len(FUTURE_SUFFIX) > LARGEST_NAME
 
 

@@ -17,7 +17,7 @@ class MalformedPartitionMetadata(ValueError):
 
 
 def read_partition_metadata(directory: str) -> bytes | None:
-    """Returns the topic id in a partition directory, or None without the file.
+    """Returns the topic id in a partition directory, or None if the directory has no partition.metadata.
 
     Raises MalformedPartitionMetadata or OSError.
     """

@@ -72,7 +72,7 @@ def replay_producers(segments: LogSegments, producers: ProducerStateManager, end
 
 
 def restore_batches(segments: LogSegments, producers: ProducerStateManager, wall_ms: int) -> None:
-    """Adds to `producers`, which a snapshot has just restored, the batches before the last one of each producer.
+    """Adds earlier batches of each producer to `producers`, which has just been restored from a snapshot.
 
     A snapshot contains only the last batch of a producer. A producer with several requests in flight may retry earlier
     batches after a restart, which have to be recognized as duplicates. `wall_ms` is the present time: producers whose
@@ -124,8 +124,8 @@ def _runs(batches: Iterable[BatchSummary], recent: Mapping[int, ProducerEntry]) 
 def _is_complete(run: Sequence[BatchMetadata] | None) -> bool:
     """Returns whether `run`, the last batches of a producer, contains all batches that the producer may retry.
 
-    It does if it has BATCHES_IN_FLIGHT batches or begins with the producer's first batch. None, which stands for a
-    producer of which no batch was found, gives False.
+    This is the case if it has BATCHES_IN_FLIGHT batches or begins with the producer's first batch. If `run` is None,
+    because no batch of the producer was found, the result is False.
     """
     return run is not None and (len(run) >= BATCHES_IN_FLIGHT or run[0].first_sequence == 0)
 
@@ -147,8 +147,8 @@ def _with_batches(entry: ProducerEntry, batches: Iterable[BatchMetadata]) -> Pro
 def _tail(segments: LogSegments, last: int, end_offset: int, length: int) -> Iterator[BatchSummary]:
     """Yields the batches in the last `length` bytes of the log that are below `end_offset`, in the order of offsets.
 
-    `last` is the index of the last segment. If it is shorter than `length`, the end of the segment before it makes up
-    the rest; no more than these two segments are read. Raises OSError.
+    `last` is the index of the last segment. If this segment is shorter than `length`, the end of the segment before it
+    makes up the rest; no more than these two segments are read. Raises OSError.
     """
     segment = segments[last]
     if last and segment.size < length:

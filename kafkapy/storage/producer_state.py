@@ -137,8 +137,12 @@ class ProducerStateManager(ProducersState):
             )
 
     def begin_verification(self, producer_id: int, producer_epoch: int, first_sequence: int) -> None:
-        """Records the first sequence number of a transactional batch that is about to be verified, if its producer has
-        no entry."""
+        """Records the first sequence number of a transactional batch whose transaction is about to be verified with the
+        transaction coordinator. Does nothing if the producer has an entry.
+
+        Until the producer has an entry, `check_client_append` refuses batches of the same epoch that begin above the
+        lowest recorded number.
+        """
         if producer_id in self.entries:
             return
         epoch, lowest = self._unverified.get(producer_id, (NO_PRODUCER_EPOCH, 0))
@@ -224,9 +228,11 @@ class ProducerStateManager(ProducersState):
         self.set_transactions(next(iter(self._ongoing), -1), self._unreplicated)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """Returns the last stable offset after `completed` has ended, which its entry in the transaction index stores.
+        """Returns the last stable offset after the end of the transaction `completed`; an entry of the transaction
+        index stores this offset.
 
-        This is the first offset of the oldest other open transaction, or else the offset after the marker.
+        It is the first offset of the oldest other open transaction, or the offset after the marker if no other
+        transaction is open.
         """
         others = [first for first in self._ongoing if first != completed.first_offset]
         return min(others, default=completed.last_offset + 1)
@@ -333,7 +339,8 @@ class ProducerStateManager(ProducersState):
         self._mirror()
 
     def on_log_start_offset(self, log_start_offset: int) -> None:
-        """Removes ended transactions whose marker is below the new log start offset; raises `map_end_offset` to it."""
+        """Removes ended transactions whose marker is below the new log start offset, and raises `map_end_offset` to
+        this offset if it is lower."""
         self.forget_replicated(log_start_offset)
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 

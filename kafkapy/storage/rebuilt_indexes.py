@@ -1,7 +1,7 @@
 """The offset and time index of a segment that recovery reads, built in memory and written once.
 
-Opening an index for writing creates a file of the greatest size, and closing it truncates the file. Recovery avoids
-these four changes of the file system for each of thousands of segments.
+Opening an index for writing creates a file of the greatest size, and closing it truncates the file. For two indexes
+these are four changes of the file system, which recovery avoids for each of thousands of segments.
 """
 
 import struct

@@ -94,9 +94,10 @@ def scan_old_entries(chunk: bytes | memoryview, chunk_position: int, check_crc: 
 
 
 def read_whole(fd: int, memory: bytearray, position: int, end: int) -> int:
-    """Reads a file from `position` to `end`, as far as `memory` has room; returns the number of bytes.
+    """Reads a file from `position` to `end`, as far as `memory` has room; returns the number of bytes that were read.
 
-    The number is smaller than both only if the file is shorter. Raises OSError.
+    The number is below `end - position` only if `memory` is too small, or if the file ends before `end`. Raises
+    OSError.
     """
     wanted = min(len(memory), end - position)
     length = 0

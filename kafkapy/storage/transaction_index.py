@@ -1,4 +1,4 @@
-"""`.txnindex`: the aborted transactions that ended in a segment (KIP-98). Created with the first of them.
+"""`.txnindex`: the aborted transactions that ended in a segment (KIP-98). The file is created with its first entry.
 
 0 version int16 (0) | 2 producer id int64 | 10 first offset int64 | 18 last offset int64 | 26 last stable offset int64
 """
@@ -59,8 +59,8 @@ class TransactionIndex:
         return not os.path.exists(self.path)
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Appends an entry, which is not durable on return. Raises OSError, and ValueError if its last offset is not
-        above the previous one."""
+        """Appends an entry, which is not durable on return. Raises OSError, and ValueError if the entry's last offset
+        is not above that of the previous entry."""
         entries = self.entries()
         if entries and entries[-1].last_offset >= aborted.last_offset:
             raise ValueError(f"{self.path}: last offset {aborted.last_offset} is not greater than the last entry's")
