@@ -1,7 +1,9 @@
 """Converts `definitions/*.msg` into `kafkapy/protocol/messages/`: one module per API, and the table of APIs.
 
-It also writes a Cython enumeration to `_core/gate`, which may not import from here: the keys of the APIs in `GATED`,
-the first version of each of their later fields, and the versions of their since lines.
+It also writes `_core/gate/request_versions.pxd`, a Cython enumeration, for the gate: the compiled code that serves
+usual Produce and Fetch requests without the interpreter lock, and that may not import this package. The enumeration
+contains the key of each API in `GATED`, and the first version of each field or behaviour that was added to the API
+later.
 
 setup.py runs this file (by hand: `python kafkapy/protocol/generator.py`). It uses only the standard library. Files with
 unchanged content are not written, so that a rebuild compiles only what changed. The messages of the definitions in
@@ -126,8 +128,9 @@ def stub_module(definition: Definition) -> str:
 def gate_versions(definitions: Iterable[Definition]) -> str:
     """Returns the Cython enumeration that the compiled code for Produce and Fetch (`_core/gate`) includes.
 
-    It contains the key of each API in `GATED`, its first flexible version, and the first versions of its later fields
-    and behaviours (`Message.first_versions`). Raises DefinitionError if one name of an API has two first versions.
+    It contains the key of each API in `GATED`, its first flexible version, and the first version of each field or
+    behaviour that was added to the API later (`Message.first_versions`). Raises DefinitionError if one name of an API
+    has two first versions.
     """
     by_name = {definition.name: definition for definition in definitions}
     lines = [

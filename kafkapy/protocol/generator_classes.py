@@ -116,7 +116,7 @@ class ClassWriter:
             self.write_is_default(struct)
 
     def write_json_fields(self, struct: Struct) -> None:
-        """Appends the rows of the message's table of JSON fields, which `protocol/message_json.py` reads, to `lines`.
+        """Appends to `lines` the rows of the message's table of JSON fields, which `protocol/message_json.py` reads.
 
         A row consists of name, attribute, versions, versions in which the field is tagged, and type.
         """

@@ -1,8 +1,9 @@
 """Writes a message as a Cython extension type, with a stub for Python's type checker.
 
 Part of the generator: standard library only. The classes have the same shape as the plain ones, but numbers are C
-fields, and structs read and write each other without Python calls. Extension types cannot be nested: the class of a
-nested struct precedes the message's class, has its name as prefix, and is an attribute of it.
+fields, and structs read and write each other without Python calls. Extension types cannot be nested. The class of a
+nested struct therefore precedes the message's class, begins with the name of that class, and is an attribute of that
+class.
 """
 
 from kafkapy.protocol.generator_classes import ClassWriter
