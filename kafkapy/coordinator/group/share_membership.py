@@ -61,8 +61,10 @@ class ShareHeartbeatCall(NamedTuple):
 
 
 class ShareHeartbeatResult(NamedTuple):
-    """The response to a heartbeat, and the partitions whose states have to be initialized with the group's epoch as
-    state epoch."""
+    """The response to a heartbeat, and the partitions whose states have to be initialized, by topic id.
+
+    `state_epoch` is the group's epoch, which becomes the state epoch of these partitions.
+    """
 
     response: ShareGroupHeartbeatResponse
     state_epoch: int = 0

@@ -32,8 +32,11 @@ def described(transactional_id: str, found: TransactionMetadata) -> DescribeTran
 def listed(
     transactions: Iterable[tuple[str, TransactionMetadata]], wanted: ListFilter, wall_ms: int
 ) -> ListTransactionsResponse:
-    """Returns the ListTransactions response with those of `transactions`, pairs (transactional id, metadata), whose
-    state, producer id and duration at the time `wall_ms` match the filter. Does not filter by transactional id."""
+    """Returns the ListTransactions response with the transactions that match the filter `wanted` by state, producer id
+    and duration at the time `wall_ms`. Does not filter by transactional id.
+
+    `transactions` are pairs (transactional id, metadata).
+    """
     known = {STATES_BY_TITLE[title] for title in wanted.states if title in STATES_BY_TITLE}
     unknown = sorted(title for title in wanted.states if title not in STATES_BY_TITLE)
     found = []

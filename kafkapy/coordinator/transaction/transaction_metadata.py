@@ -117,7 +117,8 @@ def with_partitions(
 def prepared(
     metadata: TransactionMetadata, *, commit: bool, client_transaction_version: int, next_producer_id: int, wall_ms: int
 ) -> TransactionMetadata:
-    """Returns the metadata after the transaction has been decided: to commit if `commit` is True, otherwise to abort.
+    """Returns the metadata after the outcome of the transaction has been decided: commit if `commit` is True, otherwise
+    abort.
 
     From `client_transaction_version` 2 on, the producer epoch is increased and the markers have the new epoch, so that
     late writes are refused. `next_producer_id` will replace a producer id whose epochs are used up; otherwise it is -1.

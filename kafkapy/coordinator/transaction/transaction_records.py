@@ -53,8 +53,8 @@ def transaction_key(transactional_id: str) -> bytes:
 
 
 def transactional_id_from(key: bytes) -> str | None:
-    """Returns the transactional id in a record's key, or None if the key's type is unknown, as newer versions of Kafka
-    may write it."""
+    """Returns the transactional id in a record's key, or None if the key's type is unknown, because a newer version of
+    Kafka has written the record."""
     try:
         decoded: Any = decode_coordinator_key(key, Coordinator.TRANSACTION)
     except UnknownRecordError:
