@@ -41,9 +41,11 @@ def down_convert(
     """Converts the batches and messages in `data` to messages of magic `magic` or lower; returns about `max_bytes`.
 
     Leaves out control batches, and records of uncompressed batches before `fetch_offset`. Returns at least one message,
-    even if it is larger. An entry (batch or message) may decompress to `max_decompressed_bytes`. Raises ApiError
-    UNSUPPORTED_COMPRESSION_TYPE if the first entry is compressed with zstd, and CORRUPT_MESSAGE if it cannot be read;
-    a later such entry ends the result. Ignores an incomplete last entry. Any thread may call it.
+    even if it is larger. An entry (batch or message) may decompress to `max_decompressed_bytes`. Ignores an incomplete
+    last entry. Any thread may call it.
+
+    Raises ApiError if the first entry cannot be converted: UNSUPPORTED_COMPRESSION_TYPE if it is compressed with zstd,
+    and CORRUPT_MESSAGE if it cannot be read. If a later entry cannot be converted, the result ends before this entry.
     """
     converted = bytearray()
     max_bytes = max(1, max_bytes)

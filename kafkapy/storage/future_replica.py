@@ -102,8 +102,9 @@ class FutureReplica:
     def finish(self, most_bytes: int) -> bool:
         """Copies the remaining batches; returns True if the future log now has all records and can become current.
 
-        Returns False if some are left after more than `most_bytes` bytes were copied. Runs on the owner thread, so that
-        nothing is appended at the same time. Raises ApiError CORRUPT_MESSAGE, StorageError or OSError.
+        Otherwise returns False: records are missing although more than `most_bytes` bytes were copied, or although no
+        further batch could be copied. Runs on the owner thread, so that nothing is appended at the same time. Raises
+        ApiError CORRUPT_MESSAGE, StorageError or OSError.
         """
         copied = 0
         while copied <= most_bytes:
@@ -116,7 +117,7 @@ class FutureReplica:
     def _take_place(self) -> bool:
         """Copies the current log's high watermark, producers and leader epochs to the future log; returns True.
 
-        Returns False, and copies nothing of this, if the future log does not have all records yet.
+        Copies nothing and returns False if the future log does not have all records yet.
         """
         current, future = self.current, self.future
         active = current.segments.active

@@ -379,7 +379,8 @@ def opened(batch: RecordBatch) -> memoryview | bytes:
 
 
 def position_of(path: str, size: int, offset: int) -> int | None:
-    """Returns the position of the batch that holds `offset`, or of the next batch; None if no batch follows.
+    """Returns the position of the batch that holds `offset` or, if there is none, of the next batch. Returns None if no
+    batch follows.
 
     `path` is a `.log` file, of which only the first `size` bytes are searched. Raises OSError.
     """

@@ -246,8 +246,8 @@ class LogManager:
     def _load_all(self, loaders: list[LogLoader], is_clean: bool) -> list[Log]:
         """Loads logs, and returns the logs in the order of `loaders`.
 
-        After a clean stop (`is_clean`) only this thread loads them. Otherwise they need recovery, which runs on several
-        threads, because it releases the interpreter lock most of the time.
+        After a clean stop (`is_clean`) only this thread loads the logs. Otherwise the logs need recovery, which runs on
+        several threads, because recovery releases the interpreter lock most of the time.
         """
         if is_clean:
             return [loader.load() for loader in loaders]

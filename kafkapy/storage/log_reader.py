@@ -109,7 +109,7 @@ class LogReader(LogState):
         self._fail("read", error)
 
     def offset_metadata(self, offset: int) -> LogOffsetMetadata:
-        """Returns the offset with the position of its batch or of the next batch.
+        """Returns `offset` with the position of the batch that holds it or, if there is none, of the next batch.
 
         The result has no position if the offset is above the log end offset. Raises ApiError CORRUPT_MESSAGE, or
         StorageError.

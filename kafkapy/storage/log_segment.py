@@ -239,10 +239,11 @@ class LogSegment(SegmentState):
     # -- read ----------------------------------------------------------------------------------------------------
 
     def find(self, offset: int) -> tuple[int, int, int, int] | None:
-        """Returns position, size, base offset and last offset of the batch that holds `offset`, or of the next batch.
+        """Returns position, size, base offset and last offset of the batch that holds `offset` or, if there is none, of
+        the next batch.
 
-        Returns None if the segment ends before `offset`. Raises OSError, and ApiError CORRUPT_MESSAGE for bytes
-        that are no batch.
+        Returns None if the segment ends before `offset`. Raises OSError, and ApiError CORRUPT_MESSAGE for bytes that
+        are no batch.
         """
         position = self.offset_index.lookup(offset)[1]
         try:

@@ -50,7 +50,8 @@ def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def decode_snapshot(path: str, content: bytes) -> Iterator[ProducerEntry]:
-    """Yields the entries in the `content` of a snapshot file; raises CorruptSnapshot before the first if it is invalid.
+    """Returns an iterator of the entries in the `content` of a snapshot file. Raises CorruptSnapshot if the content is
+    invalid.
 
     `path` names the file in the error.
     """
