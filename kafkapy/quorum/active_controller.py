@@ -1,8 +1,8 @@
 """Runs the controller's operations while this node leads the quorum, and publishes their records once committed.
 
 Each operation sees the image with the records of all operations before it, committed or not. The records of all
-operations that are run together are appended together. Responses are sent in the order of the operations, except those
-that wait until a listener has applied the changes that they report.
+operations that are run together are appended together. Responses are sent in the order of the operations. A response is
+delayed, and may be sent after later ones, if a listener has not yet applied the changes that the response reports.
 """
 
 from __future__ import annotations

@@ -57,9 +57,9 @@ class LifecycleState(Enum):
 class BrokerHeartbeats:
     """Owns this broker's registration and sends its heartbeats. The state changes on the node thread.
 
-    `register`, `unfence`, `give_up_leaderships` and `end_session` are called by the thread that starts and stops the
-    broker, in this order; all of them except `end_session` wait. `report_offline` may be called, and the attributes
-    read, by any thread.
+    The thread that starts and stops the broker calls `register`, `unfence`, `give_up_leaderships` and `end_session`, in
+    this order. Each of these methods except `end_session` waits for the controller. `report_offline` may be called, and
+    the attributes read, by any thread.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class BrokerHeartbeats:
         cordoned_directories: Callable[[], tuple[bytes, ...]],
         on_fatal: Callable[[BaseException], None],
     ) -> None:
-        """Creates the registration, which sends nothing yet.
+        """Creates the object. Nothing is sent to the controller before `register` or `continue_registration` is called.
 
         `metadata_offset` returns the offset of the last metadata record that this broker has applied,
         `cordoned_directories` the ids of the log directories that get no new partitions. `on_fatal` is called with an
@@ -223,8 +223,8 @@ class BrokerHeartbeats:
             )
 
     def _communicate(self) -> None:
-        """Sends the registration or, if the broker is registered, a heartbeat: now, or when the request in flight has
-        ended."""
+        """Sends a heartbeat or, if the broker is not registered yet, the registration. If a request is in flight, the
+        new request is sent when that request has ended, otherwise now."""
         if self.state is LifecycleState.STOPPED:
             return
         if self._is_in_flight:

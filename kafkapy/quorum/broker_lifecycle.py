@@ -1,7 +1,10 @@
 """The registration of the only broker of a cluster with the controller in its own process, from its start to its stop.
 
-    start      fence the incarnation that a crash left unfenced | register the new one | unfence and elect
-    stop       announce the controlled shutdown and move leaderships | (close connections) | fence
+    start 1    fence the broker, which a crash may have left unfenced
+    start 2    register the broker, as fenced
+    start 3    unfence the broker and elect leaders for its partitions
+    stop 1     begin the controlled shutdown, which moves the leaderships
+    stop 2     fence the broker, after all connections are closed
 
 Each step is one durable append to the metadata log. A crash between two steps is an unclean stop, which the next start
 handles.
@@ -94,8 +97,8 @@ class BrokerLifecycle:
         reported.add_done_callback(_log_failure)
 
     def give_up_leaderships(self) -> None:
-        """Begins a controlled shutdown, and waits until it is in the metadata: the partitions lose their leader, but
-        clients still see the broker in the cluster.
+        """Begins a controlled shutdown, and waits until the metadata contain it. The partitions then have lost their
+        leader, but clients still see the broker in the cluster.
 
         Does nothing if controlled.shutdown.enable is false; `end_session` then takes the leaderships.
         """

@@ -20,8 +20,8 @@ class CommittedRecords:
     def __init__(self, image: MetadataImage, loader: MetadataLoader | None = None) -> None:
         """Creates the state with `image` as its newest image.
 
-        `loader` replays the records after `image`. It must be given if a metadata transaction is open at `image`,
-        because it contains the first records of the transaction.
+        `loader` replays the records after `image`. It must be given if a metadata transaction is open at `image`: the
+        loader has already replayed the first records of the transaction.
         """
         self.image = image
         self.next_offset = image.offset
@@ -59,16 +59,18 @@ class CommittedRecords:
         return delta, self.image
 
     def load_snapshot(self, image: MetadataImage) -> tuple[MetadataDelta, MetadataImage]:
-        """Makes `image`, the image of a snapshot, the newest image. Returns the difference to the newest image before,
-        and `image`."""
+        """Replaces the newest image with `image`, the image of a snapshot.
+
+        Returns the changes from the previous newest image to `image`, and `image` itself.
+        """
         assert image.offset >= self.image.offset, "a snapshot before the newest image"
         delta = delta_between(self.image, image)
         self.continue_on(image)
         return delta, image
 
     def continue_on(self, image: MetadataImage) -> None:
-        """Makes the committed `image` the newest image, and discards the changes that were replayed since the newest
-        image before.
+        """Replaces the newest image with the committed `image`, and discards the changes that `take` has not returned
+        yet.
 
         The next batch to replay begins at the offset of `image`.
         """

@@ -4,10 +4,11 @@
     operation of the controller -> records -> append -> Raft
     high watermark -> images -> listeners -> responses
 
-Operations are pure functions of the image. All waiting operations are run, each on the image that the one before it has
-produced, and their records are written with one sync. When the records are committed, each delta is published in order,
-and after it the response is sent: the change that a response reports is durable, and every listener has applied it, or
-posted it to a thread that handles the response after it.
+Operations are pure functions of the image. All waiting operations are run one after another, each on the image that
+results from the operation before it. Their records are written with one sync. When the records are committed, the
+changes of each operation are published in order, and then its response is sent. A change that a response reports is
+therefore durable. Every listener has applied the change, or has queued it on the thread that handles the response, so
+that this thread applies the change first.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ Result = TypeVar("Result")
 
 
 class _AwaitedWork:
-    """A function that the quorum thread has to call. `future` fails if the quorum thread ends before."""
+    """A function that the quorum thread will call. `future` fails if that thread ends first."""
 
     def __init__(self, work: Callable[[], None], future: Future[Any]) -> None:
         self._work = work
@@ -64,10 +65,11 @@ class MetadataListener(Protocol):
     configuration."""
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
-        """Is called on the quorum thread after commit, in log order; must not wait for that thread, nor for long.
+        """Is called on the quorum thread for each committed change, in log order. The method must return soon, and must
+        not wait for the quorum thread.
 
-        Returns None if the change has been applied, or posted to the thread that sends responses; otherwise a Future
-        that is completed when the change has been applied, on any thread.
+        Returns None if the change has been applied, or has been posted to the thread that sends responses. Otherwise
+        returns a Future that is completed, on any thread, when the change has been applied.
         """
 
 
@@ -199,8 +201,11 @@ class ControllerLoop:
         return future
 
     def caught_up(self) -> Future[MetadataImage]:
-        """Returns a Future of the first image that contains all records below the leader's high watermark, as far as
-        this node knows the high watermark. The Future fails with NOT_CONTROLLER if the loop ends before that."""
+        """Returns a Future of the first image that contains all records below the leader's high watermark.
+
+        The leader's high watermark is the newest one that this node has received. The Future fails with NOT_CONTROLLER
+        if the loop ends before the image exists.
+        """
         future: Future[MetadataImage] = Future()
 
         def wait() -> None:
@@ -217,8 +222,10 @@ class ControllerLoop:
             future.set_exception(_shutting_down())
 
     def follow(self, listener: MetadataListener) -> Future[MetadataImage]:
-        """Adds a listener. The Future gets the newest image at that time; the first change that the listener is called
-        with follows this image."""
+        """Adds a listener. The Future gets the image that is the newest one when the listener is added.
+
+        The first change with which the listener is called is the change after this image.
+        """
 
         def add() -> MetadataImage:
             self._listeners.append(listener)
@@ -227,8 +234,8 @@ class ControllerLoop:
         return self.call(add)
 
     def stop(self) -> None:
-        """Runs the operations that were submitted before, leaves the quorum, ends the quorum thread and closes the log.
-        Must not be called on the quorum thread."""
+        """Runs the operations that were submitted before this call, leaves the quorum, ends the quorum thread and
+        closes the log. Must not be called on the quorum thread."""
         if self._thread.is_alive():
             self._queue.put(self._begin_stop)
             self._thread.join()
@@ -262,10 +269,10 @@ class ControllerLoop:
             self._on_fault(error)
 
     def _take(self) -> None:
-        """Takes events from the queue until the queue is empty or MAX_EVENTS_TOGETHER events have been taken.
+        """Takes events from the queue until the queue is empty or MAX_EVENTS_TOGETHER events are waiting to be run.
 
-        If all events that were taken before have been run, waits for the first one, but not longer than until the next
-        timer.
+        If no event is waiting to be run and the queue is empty, waits for the next event, but not longer than until the
+        next timer.
         """
         taken = self._taken
         try:

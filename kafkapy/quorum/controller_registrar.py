@@ -29,8 +29,8 @@ MAX_RETRY_MS = 120_000
 
 
 class ControllerRegistrar:
-    """Sends `registration`, that of this controller, to the active controller until the metadata contain it. Called as
-    a listener of the metadata.
+    """Sends the registration of this controller to the active controller until the metadata contain it. Called as a
+    listener of the metadata.
 
     `on_metadata` and `take_over` are called on the quorum thread; everything else happens on the node thread.
     """

@@ -125,8 +125,9 @@ def check_identity(found: dict[str, MetaProperties | None], node_id: int, cluste
     """Returns the cluster id of the formatted directories, or None if no directory is formatted.
 
     `found` has the meta.properties of each directory, None for a directory that is not formatted. `cluster_id` is the
-    expected id, or None. Raises ConfigError if a directory belongs to another node or cluster or to a ZooKeeper
-    cluster, if two directories have the same directory id, or if a directory id is reserved.
+    expected id; if it is None, any id is accepted, but all directories must have the same one. Raises ConfigError if a
+    directory belongs to another node or cluster or to a ZooKeeper cluster, if two directories have the same directory
+    id, or if a directory id is reserved.
     """
     directories: dict[bytes, str] = {}
     known: str | None = None

@@ -1,7 +1,7 @@
 """The driver of the Raft machine: opens the metadata log, carries out the effects of the machine, writes snapshots.
 
 open()       reads and checks the whole log, writes nothing if a check fails; returns the committed image
-start()      enters the quorum; an only voter is its leader on return
+start()      enters the quorum; if this node is the only voter, it is the leader on return
 append()     appends records of the leader, which are durable on this node on return
 close()      writes indexes and producer snapshot, as a clean stop of Apache Kafka does
 """
@@ -263,11 +263,10 @@ class MetadataQuorum:
             )
 
     def _set_listeners(self, voters: VoterSet | None) -> None:
-        """Sets the controller listener of this node, if it is a controller whose configuration names no controller
-        listener.
+        """Sets the controller listener of a controller whose configuration names none; does nothing on other nodes.
 
-        It becomes the listener that this node has in `voters`, the voter set in the log, or Kafka's default if it has
-        none.
+        The listener is the one that this node has in `voters`, the voter set in the log. If it has none there, Kafka's
+        default is used.
         """
         config = self.config
         if config.can_be_voter and not config.listeners:
@@ -334,8 +333,11 @@ class MetadataQuorum:
         self._carry_out(self.machine.appended(self.log.end_offset, self.machine.epoch, self._clock.monotonic_ms()))
 
     def _carry_out(self, found: Sequence[effects.Effect]) -> None:
-        """Carries out effects of the Raft machine in their order. Further effects that arise from that are carried out
-        after them."""
+        """Carries out effects of the Raft machine in their order.
+
+        If carrying out an effect makes the machine return further effects, these are carried out after all earlier
+        ones.
+        """
         self._effects += found
         if self._is_carrying_out:
             return

@@ -1,9 +1,9 @@
 """The translation of other nodes' requests to the quorum, and of the responses, in Kafka's protocol: from wire requests
 to messages of the machine, and back.
 
-Only `__cluster_metadata`-0 may be named in a request; any other partition is INVALID_REQUEST for the whole request, as
-in Apache Kafka. A response names the endpoint of the leader on the listener that the request arrived on, if this
-endpoint is known and the API version has the field.
+A request may name no partition except `__cluster_metadata`-0. For any other partition the whole request gets the error
+INVALID_REQUEST, as in Apache Kafka. A response names the endpoint of the leader on the listener on which the request
+has arrived, if this endpoint is known and the API version has the field.
 """
 
 from __future__ import annotations

@@ -23,8 +23,9 @@ class RaftTransport:
     """Owns the channels to the other voters and to the bootstrap servers. Quorum thread only."""
 
     def __init__(self, thread: NodeThread, *, client_id: str, listener_name: str, request_timeout_ms: int) -> None:
-        """Makes a transport without connections, which `thread` will run. Requests are sent to the listener
-        `listener_name` of the other nodes, and fail after `request_timeout_ms`.
+        """Creates a transport without connections; the connections will run on the node thread `thread`.
+
+        Requests are sent to the listener `listener_name` of the other nodes, and fail after `request_timeout_ms`.
         """
         self._thread = thread
         self._client_id = client_id

@@ -54,7 +54,7 @@ def list_snapshots(directory: str) -> list[OffsetAndEpoch]:
 def snapshot_bytes(
     epoch: int, wall_ms: int, last_timestamp: int, control_messages: Iterable[Any], records: Iterable[MessageAndVersion]
 ) -> bytes:
-    """Returns the content of a snapshot file; `last_timestamp` is the timestamp of the last log batch that it
+    """Returns the content of a snapshot file; `last_timestamp` is the timestamp of the last log batch that the snapshot
     replaces."""
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_timestamp)
     first = [header, *control_messages]

@@ -106,7 +106,8 @@ def _fetch_request(node: RaftNode) -> FetchRequest:
 def handle_fetch_response(node: RaftNode, request: FetchRequest, response: FetchResponse) -> bool:
     """Appends the batches of a Fetch response, truncates the log, or begins the download of a snapshot.
 
-    Returns False if the connection is to back off.
+    Returns True if the next request may be sent at once. Returns False if the connection has to wait for the back-off
+    time first, because the response has an error or batches that do not continue the log.
     """
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
     if handled is not None:
@@ -199,7 +200,8 @@ def _begin_download(node: RaftNode, state: Follower, snapshot_id: OffsetAndEpoch
 def handle_snapshot_response(node: RaftNode, request: FetchSnapshotRequest, response: FetchSnapshotResponse) -> bool:
     """Writes a piece of the snapshot; after the last piece, starts the log at the end of the snapshot.
 
-    Returns False if the connection is to back off.
+    Returns True if the next request may be sent at once. Returns False if the connection has to wait for the back-off
+    time first, because the response has an error or lacks the requested data.
     """
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
     state = node.state

@@ -56,8 +56,11 @@ def _request(node: RaftNode, state: Follower) -> Request | None:
 
 
 def handle_change_response(node: RaftNode, request: Request, response: ChangeVoterResponse) -> bool:
-    """Handles the response to UpdateRaftVoter, AddRaftVoter or RemoveRaftVoter; returns False if the connection is to
-    back off."""
+    """Handles the response to UpdateRaftVoter, AddRaftVoter or RemoveRaftVoter.
+
+    Returns True if the next request may be sent at once, and False if the connection has to wait for the back-off time
+    first.
+    """
     if isinstance(request, UpdateVoterRequest):
         handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
         if handled is not None:

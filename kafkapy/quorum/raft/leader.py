@@ -28,9 +28,12 @@ class Progress:
         self.leader_end_at_fetch = -1
 
     def fetched(self, offset: int, leader_end_offset: int, monotonic_ms: int) -> None:
-        """Records a Fetch of the replica from `offset`, which becomes its end offset, also if this is lower than before
-        (the replica has lost records). `leader_end_offset` is the end of the leader's log now; a replica that fetches
-        from there, or from where the leader's log ended at its previous Fetch, has caught up.
+        """Records a Fetch of the replica from `offset`, which becomes the replica's end offset. If it is lower than
+        before, the replica has lost records.
+
+        `leader_end_offset` is the present end of the leader's log. If `offset` has reached this end, the replica has
+        caught up now. Otherwise, if `offset` has reached the end that the leader's log had at the replica's previous
+        Fetch, the replica had caught up at the time of that Fetch.
         """
         if offset >= leader_end_offset:
             self.caught_up_ms = monotonic_ms
@@ -208,8 +211,10 @@ class Leader:
         return True
 
     def note_fetching_voter(self, key: ReplicaKey, monotonic_ms: int, timeout_ms: int) -> None:
-        """Records a Fetch of the voter `key`; has no effect for an observer. Once a majority of the voters has fetched
-        since the last restart of the check-quorum timeout, restarts the timeout, whose length is `timeout_ms`.
+        """Records a Fetch of the voter `key`; has no effect for an observer.
+
+        The check-quorum timeout is restarted, with the length `timeout_ms`, when a majority of the voters has fetched
+        since its last restart.
         """
         if key.node_id == self.leader_id or not self.voter_set.is_voter(key):
             return

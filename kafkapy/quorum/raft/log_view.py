@@ -18,8 +18,9 @@ class LogView:
     """The offsets, epochs, snapshots and voter sets of the metadata log. The machine needs nothing else of the log:
     only the driver reads its records.
 
-    If the newest snapshot has a later epoch than the log when a log is opened, or the same epoch and a higher end
-    offset, the driver has already replaced the log with an empty one that begins at the end of this snapshot.
+    The newest snapshot is never ahead of the log. If the driver opens a log that ends before its newest snapshot (in an
+    earlier epoch, or in the same epoch at a lower offset), it first replaces the log with an empty one that begins at
+    the end of the snapshot.
 
     epochs     (epoch, start offset) pairs in ascending order, as in leader-epoch-checkpoint
     snapshots  ids of the complete snapshots, in ascending order; includes the snapshot 0-0 that formatting wrote

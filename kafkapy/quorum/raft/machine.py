@@ -138,8 +138,8 @@ class RaftMachine:
     # -- inputs
 
     def start(self, monotonic_ms: int) -> list[Effect]:
-        """Enters the first state, which depends on quorum-state. An only voter becomes leader in this call, without
-        waiting for a timer."""
+        """Enters the first state, which depends on quorum-state. If this node is the only voter, it becomes leader in
+        this call, without waiting for a timer."""
         node = self._node
         node.now_ms = monotonic_ms
         self._enter_first_state()

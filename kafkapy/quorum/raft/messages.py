@@ -1,14 +1,14 @@
 """Requests and responses of the metadata quorum, without their wire form.
 
-The driver translates them to and from the messages of `kafkapy.protocol`, for which each class documents the facts that
-are not obvious. `node_id` -1 and `epoch` -1 mean "none".
+The driver translates them to and from the messages of `kafkapy.protocol`. Where the translation is not obvious, the
+docstring of the class explains it. `node_id` -1 and `epoch` -1 mean "none".
 
 Every response of the quorum names the leader that the sender knows. The machine returns all endpoints of that leader;
 the driver writes the endpoint of the listener on which the request arrived, if there is one. A received response
 contains at most one endpoint; the driver passes it on under the name of the listener that it uses for the quorum.
 
 INCONSISTENT_CLUSTER_ID is the error of the whole response; every other error is the error of the partition. The driver
-refuses requests for other topics or partitions itself.
+itself refuses requests for other topics or partitions, so that the machine does not receive them.
 """
 
 from __future__ import annotations

@@ -135,8 +135,7 @@ class RaftNode:
 
     def send(self, destination: Destination, request: Request) -> None:
         """Adds an effect that sends a request to a node. The caller has checked that `connections` allows a request to
-        it now.
-        """
+        the node now."""
         self.connections.sent(destination.node_id, request, self.now_ms)
         self.effects.append(Send(destination, request))
 
@@ -182,7 +181,7 @@ class RaftNode:
         self._enter(Unattached(epoch, leader_id, self._voted_in(epoch), deadline_ms))
 
     def become_prospective(self) -> None:
-        """Begins a round of PreVotes; an only voter becomes Candidate at once."""
+        """Begins a round of PreVotes. If this node is the only voter, it becomes Candidate at once."""
         state = self.state
         tally = Tally(self.voters, self.config.node_id)
         if tally.is_won:
@@ -194,7 +193,8 @@ class RaftNode:
         )
 
     def become_candidate(self) -> None:
-        """Begins an election in the next epoch. An only voter wins the election and becomes leader in this call."""
+        """Begins an election in the next epoch. If this node is the only voter, it wins the election and becomes leader
+        in this call."""
         tally = Tally(self.voters, self.config.node_id)
         candidate = Candidate(self.state.epoch + 1, self.config.key, tally, self.election_deadline())
         if tally.is_won:
@@ -251,8 +251,8 @@ class RaftNode:
         return int(self.config.fetch_timeout_ms * CHECK_QUORUM_FACTOR)
 
     def enter_first(self, state: State, saved: ElectionState | None) -> None:
-        """Enters the first state after a start; `saved` is the content of quorum-state, None if the file is missing or
-        unreadable."""
+        """Enters `state`, the first state after a start. `saved` is the content of quorum-state, None if the file is
+        missing or unreadable."""
         self.saved = saved
         self.state = state
         if not self.is_only_voter:
