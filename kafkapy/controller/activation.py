@@ -41,7 +41,8 @@ def activation_records(
 def _bootstrap_records(bootstrap: Sequence[Any], min_insync_replicas: int) -> list[MessageAndVersion]:
     """Returns the records for an empty log, as one metadata transaction if the metadata.version supports transactions.
 
-    These are the messages in `bootstrap` and, with eligible leader replicas, the cluster's min.insync.replicas.
+    These are the messages in `bootstrap` and, if they enable eligible leader replicas (KIP-966), a record that sets the
+    cluster's min.insync.replicas to `min_insync_replicas`.
     """
     found = {each.name: each.feature_level for each in bootstrap if isinstance(each, FeatureLevelRecord)}
     version = found.get(levels.METADATA_VERSION, levels.OLDEST_METADATA_VERSION)

@@ -318,8 +318,8 @@ def _directory_changes(
 ) -> list[MessageAndVersion]:
     """Returns the records for failed and cordoned log directories that a heartbeat reports.
 
-    They follow `records` in the log, and are computed from the image after these, because one heartbeat may both
-    unfence a broker and report a failed directory.
+    `records` are the other changes of the heartbeat, which come first in the log. The result is computed from the image
+    after these changes, because one heartbeat may both unfence a broker and report a failed directory.
     """
     changes: list[MessageAndVersion] = []
     if levels.supports_directory_assignment(image.metadata_version) and request.offline_log_dirs:

@@ -23,8 +23,8 @@ MATCHED = frozenset([
 class ClientMetricsSubscription(NamedTuple):
     """A subscription to metrics of clients. Immutable.
 
-    `metrics` are prefixes of metric names. The subscription applies to a client if every one of `patterns` matches the
-    client's attribute of that name as a whole.
+    `metrics` are prefixes of metric names. `patterns` maps names of client attributes, such as `client_id`, to
+    patterns. The subscription applies to a client if each pattern matches the whole value of the client's attribute.
     """
 
     metrics: tuple[str, ...]

@@ -88,8 +88,8 @@ def renew_token(
 ) -> ControllerResult[int]:
     """Sets the expiry of the token with the HMAC `hmac_bytes` to `period_ms` after `wall_ms`, the present time.
 
-    If `period_ms` is not positive, or greater than delegation.token.expiry.time.ms, the latter is used instead. The
-    expiry is never after the end of the token's maximum lifetime. The response is the new expiry in ms since 1970.
+    The period is delegation.token.expiry.time.ms instead if `period_ms` is not positive or is greater than this value.
+    The expiry is never after the end of the token's maximum lifetime. The response is the new expiry in ms since 1970.
     Raises ApiError if `requester` may not change the token, or if it does not exist or has expired.
     """
     _check_enabled(image, settings)

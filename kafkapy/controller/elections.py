@@ -119,7 +119,8 @@ def elect_unclean_leaders(
 
 
 def _elect_at_most(max_elections: int, candidates: Iterable[PartitionChange]) -> ControllerResult[bool]:
-    """Returns the records of at most `max_elections` of the candidates; those that change nothing do not count.
+    """Returns the records of at most `max_elections` of the candidates. A candidate for which nothing changes is not
+    counted.
 
     The response is True if this limit was reached, so that more elections may be possible.
     """

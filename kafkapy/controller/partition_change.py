@@ -1,8 +1,9 @@
 """The change of one partition when its replicas, its ISR or brokers change. Only this module elects leaders.
 
-With eligible leader replicas (KIP-966), a replica that leaves an ISR below min.insync.replicas can still be elected
-while the ISR is empty, because it has every committed record. If its broker has stopped uncleanly, it cannot be
-elected, unless it was the last known leader. Without eligible leader replicas the ISR never becomes empty.
+If an ISR has fewer members than min.insync.replicas, a replica that leaves it still has every committed record. With
+eligible leader replicas (KIP-966), such a replica can be elected while the ISR is empty. If its broker has stopped
+uncleanly, it can be elected only if it was the last known leader. Without eligible leader replicas the ISR never
+becomes empty.
 
 A reassignment (KIP-455) completes in the first change of the partition that finds the new replicas in sync.
 """
@@ -141,11 +142,12 @@ class PartitionChange:
         self.target_removing = self.target_adding = ()
 
     def _update_target_elr(self) -> None:
-        """Sets `target_elr`: the replicas outside of `target_isr` that can still be elected, in ascending order.
+        """Sets `target_elr`: the replicas outside of `target_isr` that can still be elected, in ascending order as in
+        Kafka.
 
-        There are none if `target_isr` has at least `min_isr` members. The order is Kafka's. Unlike in Kafka 4.3, a
-        replica that a reassignment removes is not one of them: it deletes its log, and would be electable without
-        records when a later reassignment adds it again.
+        The result is empty if `target_isr` has at least `min_isr` members. A replica that a reassignment removes is not
+        included, although Kafka 4.3 includes it. This replica deletes its log; if a later reassignment added it again,
+        it could be elected without having the records.
         """
         if not self.elr_enabled:
             return

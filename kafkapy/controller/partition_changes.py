@@ -33,11 +33,12 @@ class TopicRules(NamedTuple):
 class PartitionChanges:
     """Makes changes of an image's partitions, according to the broker registrations and the configuration in the image.
 
-    Not thread-safe. A replica is acceptable as leader if its broker is active and its log directory online. When a
-    broker changes its state, the same batch of records changes its partitions, so that these changes are decided on an
-    image in which the broker still has its old state. The parameters name the broker whose state changes: `added` is
-    acceptable although it is fenced in the image; `removed` and `unclean` are not acceptable and leave the ISR;
-    `unclean` also leaves the eligible leader replicas.
+    Not thread-safe. A replica is acceptable as leader if its broker is active and its log directory online.
+
+    When a broker changes its state, the same batch of records also changes its partitions. The image still has the old
+    state of the broker, so that the parameters name the broker: `added` is acceptable although the image shows it as
+    fenced; `removed` and `unclean` are not acceptable and leave the ISR; `unclean` also leaves the eligible leader
+    replicas.
     """
 
     __slots__ = ("_added", "_image", "_leaving", "_settings", "_topic_rules", "_unclean")

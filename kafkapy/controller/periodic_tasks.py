@@ -1,6 +1,5 @@
-"""The periodic tasks of an active controller: sessions of brokers, elections of leaders, expiry of tokens.
-
-They end broker sessions, elect preferred leaders, hold unclean elections, and remove expired delegation tokens.
+"""The periodic tasks of an active controller: they end broker sessions, elect preferred leaders, hold unclean
+elections, and remove expired delegation tokens.
 
 Each task is an operation, like a request. The caller gets an operation that is due, runs it, writes its records, and
 repeats this until no operation is due. Times are milliseconds of the monotonic clock.

@@ -60,7 +60,8 @@ def place_replicas(
 class _Ring:
     """Brokers that get replicas one after another.
 
-    The first replica of a partition goes to the broker after the one with the first replica of the previous partition.
+    The broker that gets the first replica of a partition is the broker after the one that got the first replica of the
+    previous partition.
     """
 
     def __init__(self, brokers: list[int], random_below: RandomBelow) -> None:

@@ -43,7 +43,7 @@ def alter_partition_reassignments(
     order.
 
     An element of `wanted` is a partition and its target replicas, or None to cancel the reassignment of the partition.
-    Unless `allow_replication_factor_change` is True, the number of replicas must stay. Raises
+    If `allow_replication_factor_change` is False, a change of the number of replicas is refused. Raises
     ApiError(POLICY_VIOLATION) if more records are needed than one batch can have.
     """
     changes = PartitionChanges(image, settings)
@@ -100,10 +100,10 @@ def reassigned(partition: PartitionImage, target: Sequence[int]) -> Assignment:
     """Returns the assignment during a reassignment to the `target` replicas: the target replicas, followed by the
     replicas to be removed.
 
-    A reassignment in progress is replaced. Of the replicas that it was adding, those in `target` are adding replicas
-    again, so that a repeated request changes nothing; the others become removing replicas. Apache Kafka 4.3 differs if
-    the new request adds no replica: it leaves the list of adding replicas as it was, so that a reassignment back to the
-    original replicas never completes there.
+    A new request replaces a reassignment in progress. The replicas that were being added stay adding replicas if they
+    are in `target`, and become removing replicas otherwise. A repeated request therefore changes nothing. If the new
+    request adds no replica, Apache Kafka 4.3 leaves the list of adding replicas unchanged; in Kafka a reassignment back
+    to the original replicas therefore never completes.
     """
     original = set(partition.replicas).difference(partition.adding_replicas)
     removing = tuple(sorted(set(partition.replicas).difference(target)))

@@ -24,8 +24,10 @@ class ScramDeletion(NamedTuple):
 
 
 class ScramUpsertion(NamedTuple):
-    """A credential to store. `salted_password` is PBKDF2's result, computed by the client: passwords are never sent.
-    `keys` has the stored key and the server key if they are known instead; then `salted_password` is empty."""
+    """A credential to store. Passwords are never sent: `salted_password` is PBKDF2's result, computed by the client.
+
+    If the stored key and the server key are known already, `keys` has them, and `salted_password` is empty.
+    """
 
     name: str
     mechanism: int

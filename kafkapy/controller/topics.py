@@ -58,7 +58,8 @@ Charge = Callable[[int], None]
 
 
 def uncharged(partitions: int) -> None:
-    """Does nothing, so that a client may create or delete any number of partitions: the default of `charge`."""
+    """Does nothing. This is the default of `charge` in the functions of this module: a client may create or delete any
+    number of partitions."""
 
 
 class PlacementRules(NamedTuple):
