@@ -60,8 +60,9 @@ def parse_jaas_config(text: str) -> JaasEntry:
 
 
 def parse_jaas_file(text: str) -> dict[str, list[JaasEntry]]:
-    """Returns the login contexts of a JAAS file: from the name of each to its login modules. Raises ConfigError for a
-    malformed file.
+    """Returns the login contexts of a JAAS file: the name of each context with its login modules.
+
+    Raises ConfigError for a malformed file.
     """
     tokens = _Tokens(text)
     contexts: dict[str, list[JaasEntry]] = {}

@@ -116,9 +116,10 @@ class StandardAuthorizer:
             self._snapshot = Snapshot(generation + 1, index.changed(added, removed), is_loaded)
 
     def set_loaded(self) -> None:
-        """Declares that the ACLs are those that the cluster has committed.
+        """Declares that `load` has received all ACLs that the cluster has committed.
 
-        Before this call, requests of principals that are not super users raise ApiError."""
+        Before this call, requests of principals that are not super users raise ApiError.
+        """
         generation, index, is_loaded = self._snapshot
         if not is_loaded:
             self._snapshot = Snapshot(generation + 1, index, True)
@@ -133,8 +134,8 @@ class StandardAuthorizer:
     def authorize_by_type(self, requester: Requester, operation: Operation, resource_type: ResourceType) -> bool:
         """Returns whether the requester may perform the operation on at least one resource of the type (KIP-679).
 
-        As in Kafka, an ACL for a name or a prefix does not imply other operations here: READ does not permit DESCRIBE,
-        although it does in `authorize`, and in an ACL for all names. Raises ApiError as `authorize` does.
+        An ACL for all names (`*`) is applied as in `authorize`: one that allows READ also allows DESCRIBE. An ACL for a
+        single name or a prefix allows only its own operation here, as in Kafka. Raises ApiError as `authorize` does.
         """
         probe = Action(operation, resource_type, ANY_NAME, resource_count=0, log_if_denied=False)
         if self._rules(requester, [probe])[0].is_allowed:
@@ -228,8 +229,11 @@ def _order(entry: AccessControlEntry) -> tuple[int, str, str]:
 
 
 def _allows_some_name(entries: Iterable[AccessControlEntry]) -> bool:
-    """Returns True if the ALLOW ACLs in `entries` permit at least one name of a resource that no DENY ACL in `entries`
-    covers. All of `entries` apply to the request apart from the resource's name.
+    """Returns True if the ALLOW ACLs in `entries` permit at least one resource name that no DENY ACL in `entries`
+    covers.
+
+    The caller has selected `entries` by resource type, principal, host and operation; only their resource names are
+    compared here.
     """
     allowed: set[tuple[int, str]] = set()
     denied: set[tuple[int, str]] = set()

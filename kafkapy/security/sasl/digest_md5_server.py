@@ -1,8 +1,8 @@
 """DIGEST-MD5 (RFC 2831), by which ZooKeeper's clients prove that they know a password without sending it.
 
-The challenge has the form of Java's, which all of these clients read: without qop, because the exchange protects no
-data that follow. MD5 is broken, and a recorded exchange allows a search for the password, so that connections should be
-encrypted.
+The challenge has the form that Java's servers send and that ZooKeeper's clients can read. It has no directive qop,
+because the exchange protects no data that follow. MD5 is broken, and a recorded exchange allows a search for the
+password, so that connections should be encrypted.
 """
 
 from __future__ import annotations
@@ -126,14 +126,16 @@ class DigestMd5Server(ServerMechanism):
     def _proof(self, session: bytes, request: bytes, client_nonce: bytes) -> bytes:
         """Returns the hexadecimal digest that proves the knowledge of the password (RFC 2831, section 2.1.2.1).
 
-        `session` and `request` are the RFC's A1 and A2: A2 begins with AUTHENTICATE in the client's proof only.
+        `session` is A1 of the RFC, and `request` is A2: `AUTHENTICATE:` and the URI for the client's proof, `:` and the
+        URI for the server's proof.
         """
         parts = (_hex(session), self._nonce, _FIRST_NONCE_COUNT, client_nonce, b"auth", _hex(request))
         return _hex(b":".join(parts))
 
 
 def parse_directives(token: bytes) -> dict[str, bytes]:
-    """Returns the directives of a response by name. Raises AuthenticationFailed for a malformed or too long one."""
+    """Returns the directives of a client's response by name. Raises AuthenticationFailed if the response is malformed
+    or too long."""
     if len(token) > _LONGEST_RESPONSE:
         raise AuthenticationFailed(f"the response has {len(token)} bytes, more than {_LONGEST_RESPONSE}")
     found: dict[str, bytes] = {}

@@ -44,7 +44,7 @@ def make_oauth(
 ) -> Callable[[], OAuthServer]:
     """Returns the function that makes an OAuthServer for each authentication.
 
-    `entries` are the login modules of the listener; the first module that has an option decides about its value.
+    `entries` are the login modules of the listener; if several modules set an option, the first of them is used.
     `wall_ms` returns the time that decides whether a token has expired. Raises ConfigError if there are no keys to
     verify tokens with, unless the configuration accepts tokens without a signature.
     """

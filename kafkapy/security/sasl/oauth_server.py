@@ -61,7 +61,10 @@ class OAuthServer(ServerMechanism):
     """The server's side of one OAUTHBEARER exchange: one step for an accepted token, two for a refused one."""
 
     def __init__(self, validate: Callable[[str], ValidToken]) -> None:
-        """`validate` returns the contents of an acceptable token, and raises InvalidToken otherwise. It may block."""
+        """Makes an exchange that has not begun.
+
+        `validate` returns the contents of a token that it accepts, and raises InvalidToken otherwise. It may block.
+        """
         super().__init__()
         self._validate = validate
         self._refusal = self._reason = ""

@@ -28,8 +28,11 @@ class ScramClient:
         is_token: bool = False,
         nonce: str | None = None,
     ) -> None:
-        """`username` and `password` are the id and the HMAC of a delegation token if `is_token` is set. `nonce` is
-        printable ASCII without commas; None chooses one at random."""
+        """Makes an exchange that has not begun.
+
+        If `is_token` is True, `username` and `password` are the id and the HMAC of a delegation token. `nonce` is
+        printable ASCII without commas; if it is None, a random nonce is made.
+        """
         self.name = mechanism.name.replace("_", "-")
         self._hash_name = mechanism.hash_name
         self._username = formulas.to_sasl_name(username)

@@ -60,8 +60,12 @@ class ScramServer(ServerMechanism):
         self, mechanism: ScramMechanism, find_user: FindIdentity, find_token: FindIdentity = lambda token_id: None,
         new_nonce: Callable[[], str] = formulas.new_nonce,
     ) -> None:  # fmt: skip
-        """`find_user` returns the identity of a user by name. `find_token` returns the identity of a delegation token
-        by its id; the principal in it is the owner of the token. Both return None if there is none."""
+        """Makes an exchange that has not begun.
+
+        `find_user` returns the identity of the user with a name, and `find_token` the identity of the delegation token
+        with an id, whose principal is the owner of the token. Both return None if the user or token does not exist.
+        `new_nonce` returns the server's part of the nonce.
+        """
         super().__init__()
         self._hash_name = mechanism.hash_name
         self._find_user = find_user

@@ -177,5 +177,6 @@ def has_jaas_entries(name: str, settings: SaslSettings, jaas_file: JaasContexts 
 
 
 def _contexts(settings: SaslSettings) -> tuple[str, str]:
-    """Returns the names of the login contexts of a listener in a JAAS file. The first that exists counts."""
+    """Returns the names of the login contexts of a listener in a JAAS file, in the order in which they are tried. The
+    first context that exists is used."""
     return f"{settings.listener_name.lower()}.{SERVER_CONTEXT}", SERVER_CONTEXT

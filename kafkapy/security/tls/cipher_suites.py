@@ -76,10 +76,10 @@ class CipherSuites(NamedTuple):
 
 
 def choose_suites(protocols: Iterable[str], suites: Iterable[str], prefix: str = "") -> CipherSuites:
-    """Returns the suites that `ssl.cipher.suites` names and the protocols that they leave possible.
+    """Returns the cipher suites that `ssl.cipher.suites` names, and those of `protocols` that have at least one suite.
 
-    As in Java, a protocol without a suite is not offered. Raises ConfigError, which names the key with `prefix`, for an
-    unknown name, or if no protocol is left.
+    A protocol without a suite is not offered, as in Java. If `suites` is empty, OpenSSL's default suites are used.
+    Raises ConfigError for an unknown name, or if no protocol is left; its text names the key with `prefix`.
     """
     given = tuple(dict.fromkeys(protocols))
     for name in given:

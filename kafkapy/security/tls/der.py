@@ -72,7 +72,7 @@ class DerReader:
         return self._data[start:end]
 
     def element(self) -> bytes:
-        """Returns the next element, with its tag and length."""
+        """Returns the bytes of the next element, including its tag and length, and moves past it."""
         before = self._position
         _, end = self._content(self.tag())
         self._position = end
@@ -92,11 +92,14 @@ class DerReader:
         return int.from_bytes(content, "big", signed=True)
 
     def oid(self) -> str:
-        """Returns the next element, an object identifier, in its dotted form."""
+        """Returns the object identifier that is the next element, in dotted form, and moves past it."""
         return oid_text(self.read(OID))
 
     def bit_string(self) -> bytes:
-        """Returns the bytes of a bit string whose number of bits is a multiple of 8."""
+        """Returns the bytes of the bit string that is the next element, and moves past it.
+
+        Raises DerError if the number of bits is not a multiple of 8.
+        """
         content = self.read(BIT_STRING)
         if content[:1] != b"\0":
             raise DerError("a bit string has unused bits")

@@ -1,6 +1,6 @@
 """Distinguished names of certificates as text (RFC 2253), in the form that Java and therefore Apache Kafka gives them.
 
-The relative distinguished names come in reverse order: the last of the certificate comes first.
+The text has the relative distinguished names in reverse order: it begins with the last one in the certificate.
 """
 
 from __future__ import annotations

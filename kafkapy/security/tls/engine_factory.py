@@ -27,7 +27,8 @@ class SslEngineFactory(Protocol):
     """A source of keys and certificates for one listener or client. Called by one thread at a time; may wait."""
 
     def __init__(self, configs: Mapping[str, object]) -> None:
-        """`configs` has the values of the `ssl.*` keys by name, with the listener's prefix removed."""
+        """Makes a source for one listener or client. `configs` has the values of the `ssl.*` keys by name, with the
+        listener's prefix removed."""
 
     def identity(self) -> TlsIdentity | None:
         """Returns the private key and certificate to present to peers; None for a client that presents none. Raises

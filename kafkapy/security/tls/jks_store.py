@@ -1,8 +1,9 @@
 """Java's key store format JKS: its integrity check and Sun's protection of private keys.
 
-    magic FEEDFEED | version (1, 2) | number of entries | entries | SHA-1 of password, phrase and all bytes before
+    magic FEEDFEED | version (1, 2) | number of entries | entries | SHA-1
 
-All numbers are big-endian; texts have a length of two bytes and Java's modified UTF-8.
+The SHA-1 digest is that of the password, the fixed text "Mighty Aphrodite" and all bytes before the digest. All numbers
+are big-endian; texts have a length of two bytes and Java's modified UTF-8.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Loads the key store and the trust store that settings name, in any supported format.
 
-As in Java since version 9, the types JKS and PKCS12 both read either format, which the file's content decides.
+As in Java since version 9, a store with the type JKS or PKCS12 may have either of these two formats. The content of the
+file determines which one is read.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class TlsMaterial(NamedTuple):
 
     @property
     def chain_pem(self) -> bytes | None:
-        """The own certificate, followed by its issuers, in PEM; None without a private key."""
+        """The certificate of this listener or client, followed by its issuers, in PEM; None without a private key."""
         entry = self.key_store.key_entry if self.key_store is not None else None
         return None if entry is None else certificates_pem(entry.chain)
 
@@ -46,7 +46,7 @@ class TlsMaterial(NamedTuple):
 
     @property
     def own_certificates(self) -> list[tuple[str, Certificate]]:
-        """The alias and the leaf of each entry of the key store, in order."""
+        """The alias and the leaf certificate of each entry of the key store that has a certificate, in order."""
         entries = () if self.key_store is None else self.key_store.entries
         return [(entry.alias, parse_certificate(entry.chain[0])) for entry in entries if entry.chain]
 
