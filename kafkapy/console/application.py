@@ -84,7 +84,8 @@ class Console:
     def start_sampling(self) -> None:
         """Starts a thread for each cluster that samples its figures for the history.
 
-        Nothing is sampled if users log in with the cluster's credentials, because each of them may see other topics.
+        Nothing is sampled if users log in with the cluster's credentials, because the history would show one user
+        topics that only another user may see.
         """
         for sampler in self._samplers:
             sampler.start()

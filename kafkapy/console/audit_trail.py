@@ -1,4 +1,5 @@
-"""The changes that the audit topic records, and which of them has caused a record of the metadata log."""
+"""The changes that consoles have recorded in the audit topic, and the search for the change that has caused a record of
+the metadata log."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class AuditedChange(NamedTuple):
     state: str
 
     def distance_ms(self, names: Container[object], wall_ms: int) -> int | None:
-        """Returns how many ms before or after the change a metadata record was written; 0 for one within the change.
+        """Returns the time in ms between the change and a metadata record that was written before or after the change;
+        0 if the record was written during the change.
 
         `wall_ms` is the time of the record, and `names` are the resources that it names. Returns None if the change's
         `name` is not one of them, or if the record is too early or too late to come from the change.

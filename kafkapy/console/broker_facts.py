@@ -1,7 +1,7 @@
-"""The facts that Kafka's protocol cannot tell, from the inspection pages of kafkapy's brokers.
+"""Facts that Kafka's protocol does not report, read from the inspection pages of kafkapy's brokers.
 
-The pages are on the brokers' metrics listeners (docs/inspection.md). Apache Kafka has none; then, and if a listener
-does not respond, `FactsUnknown` says so, and the console shows that sentence.
+The pages are on the brokers' metrics listeners (docs/inspection.md). If a listener does not respond, or belongs to
+Apache Kafka, which has no such pages, the functions raise `FactsUnknown`. The console shows the text of the exception.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class FactsUnknown(Exception):
 
 
 class Fetched(NamedTuple):
-    """The entries of a list, of one broker. `is_complete` is False if the list has more entries than are read."""
+    """The entries of a list that one broker has returned. `is_complete` is False if the broker has more entries than
+    were read."""
 
     broker: int
     entries: list[dict[str, Any]]
@@ -48,7 +49,10 @@ class Fetched(NamedTuple):
 
 
 class BrokerFacts:
-    """The inspection pages of the brokers of one cluster. Thread-safe; the first use asks which broker each is."""
+    """The inspection pages of the brokers of one cluster. Thread-safe.
+
+    The first call asks each metrics listener for the id of its broker.
+    """
 
     def __init__(self, addresses: Sequence[PageAddress], clock: Callable[[], float] = time.monotonic) -> None:
         self._addresses = tuple(addresses)
@@ -66,9 +70,11 @@ class BrokerFacts:
     def place(
         self, cluster_id: str | None, brokers: Iterable[int], partition: TopicPartition, offset: int
     ) -> dict[str, Any]:
-        """Returns the segment, the position and the batch of an offset, from the first of `brokers` that tells it.
+        """Returns the segment, the position and the batch of an offset, as the first of `brokers` that responds reports
+        them.
 
-        `brokers` are those with a replica, the leader first. Raises FactsUnknown.
+        `brokers` are the ids of the brokers with a replica, the leader first. Raises FactsUnknown if none of them
+        reports the offset.
         """
         path = f"topics/{partition.topic}/partitions/{partition.partition}/offsets/{offset}"
         reasons = []
@@ -84,7 +90,8 @@ class BrokerFacts:
         return self._list(cluster_id, broker, "quotas", "quotas")
 
     def large_fetches(self, cluster_id: str | None, broker: int) -> Fetched:
-        """Returns the last fetches of a broker that met a batch larger than they permitted. Raises FactsUnknown."""
+        """Returns the latest fetches of a broker in which a batch was larger than the fetch permitted. Raises
+        FactsUnknown."""
         return self._list(cluster_id, broker, "large-fetches", "large_fetches")
 
     def _list(self, cluster_id: str | None, broker: int, path: str, member: str) -> Fetched:
@@ -128,7 +135,10 @@ class BrokerFacts:
         return known
 
     def _read(self, address: PageAddress, path: str) -> dict[str, Any]:
-        """Returns the content of a page. Raises FactsUnknown, without a request if the last one has just failed."""
+        """Returns the content of a page. Raises FactsUnknown if it cannot be read.
+
+        If the last request to this address failed less than PAUSE_S seconds ago, no request is sent.
+        """
         with self._lock:
             until_s, reason = self._failures.get(address.url, (0.0, ""))
         if self._clock() < until_s:

@@ -26,9 +26,10 @@ _UNITS = {"consumer_byte_rate": "bytes per second", "request_percentage": "perce
 def verdicts_of_brokers(
     view: ClusterView, described: GroupDescription | None, lags: Sequence[PartitionLag]
 ) -> tuple[list[Verdict], str]:
-    """Returns (verdicts, reason why something about them is not known, or "").
+    """Returns (verdicts, reason), in which the reason says why some facts are unknown, and is "" if none are.
 
-    `described` is None if the group's members are unknown. Without lag or members nothing has to be explained. Blocks.
+    `described` is None if the group's members are unknown. Without members or without lag there is nothing to explain,
+    and the result is ([], ""). Blocks.
     """
     if described is None or not described.members or not total(lags):
         return [], ""

@@ -53,7 +53,7 @@ class Reviews:
     def take(self, token: str, session: str, change: str) -> bool:
         """Removes the token, and returns whether it permits the session to apply the change of this name now.
 
-        It does if `begin` made it for this session and this change, less than REVIEW_S seconds ago.
+        The token permits it if `begin` made the token for this session and this change, less than REVIEW_S seconds ago.
         """
         with self._lock:
             found = self._reviews.pop(token, None)

@@ -107,9 +107,9 @@ class ClusterView:
         """Sets the properties of the clients, which contain `bootstrap.servers`; does not connect.
 
         `metadata_directory` is a log directory of this machine from which to read the metadata log, or None. `schemas`
-        decodes keys and values with the schemas of the cluster's registry, or is None. `zookeeper` is the
-        connect string of the ZooKeeper with the offsets of old consumers, or "". `mask_rules` say what no user sees.
-        `facts` reads what only the metrics listeners of the brokers tell; None stands for no known listener.
+        decodes keys and values with the schemas of the cluster's registry, or is None. `zookeeper` is the connect
+        string of the ZooKeeper with the offsets of old consumers, or "". `mask_rules` name the parts of records that no
+        user sees. `facts` reads facts from the brokers' metrics listeners; it is None if no listener is known.
         """
         self.name = name
         self.facts = facts or BrokerFacts(())

@@ -46,11 +46,11 @@ class PartitionLag(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """The lag of a group in some partitions: those which the caller of `lags_of` names, if the group has committed an
-    offset of them.
+    """The lag of a group in the partitions that were passed to `lags_of`. Partitions of which the group has committed
+    no offset are left out.
 
-    `partitions` is the number of these partitions. `lag` is the sum of their known lags, None if no lag is known.
-    `state` and `kind` are the group's state and type in ListGroups.
+    `partitions` is the number of the remaining partitions. `lag` is the sum of their known lags, None if no lag is
+    known. `state` and `kind` are the group's state and type in ListGroups.
     """
 
     group: str

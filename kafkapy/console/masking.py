@@ -132,6 +132,10 @@ def _replaced(tree: Any, path: Sequence[str]) -> Any:
 
 
 def _meets(wanted: Sequence[str], masked: Sequence[str]) -> bool:
-    """Returns whether a path of a filter leads to, into, or above a masked path; numbers of elements are ignored."""
+    """Returns whether the path `wanted` of a filter and the path `masked` are equal, or one of them leads to a part of
+    the other's value.
+
+    The indexes of list elements are ignored.
+    """
     first, second = ([part for part in path if not part.isdigit()] for path in (wanted, masked))
     return all(one == other for one, other in zip(first, second, strict=False))

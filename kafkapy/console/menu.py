@@ -1,6 +1,7 @@
-"""The entries of the menu: (the name by which a page is marked as belonging to the entry, path, label).
+"""The entries of the menu, each as (name, path, label).
 
-The path follows that of a cluster.
+The value `tab` of a page's template is the name of the entry to which the page belongs; the menu marks this entry.
+`path` is appended to the path of the cluster.
 """
 
 MENU = (

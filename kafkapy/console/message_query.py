@@ -104,8 +104,8 @@ def time_of(text: str, now_ms: int | None = None) -> int:
 def ranges_of(query: MessageQuery, view: ClusterView, topic: str, partitions: Sequence[int]) -> Ranges:
     """Returns for each partition the first offset to read and the offset to stop at (exclusive).
 
-    `partitions` are numbers. The second offset is 2^62 for a live page, which reads records as they arrive. A partition
-    whose ends could not be read is omitted. Raises Problem if the query has an invalid offset or time.
+    `partitions` are partition ids. The second offset is 2^62 for a live page, which reads records as they arrive. A
+    partition whose ends could not be read is omitted. Raises Problem if the query has an invalid offset or time.
     """
     keys = [TopicPartition(topic, each) for each in partitions]
     ends: Mapping[TopicPartition, Ends] = view.ends(keys, read_committed=query.committed_only)

@@ -35,9 +35,9 @@ _LARGEST_OFFSET = (1 << 63) - 1
 class OldPartition(NamedTuple):
     """A partition of which a group has an offset or an owner in ZooKeeper.
 
-    `offset` is None if there is none, or if the node is no number. `committed_ms` is the time of the last commit in ms
-    since 1970, which is that of the last change of the offset's node. `owner` is the id of the thread that reads the
-    partition; "" without one.
+    `offset` is None if the group has no offset, or if its node is no number. `committed_ms` is the time of the last
+    commit in ms since 1970: the time at which the offset's node was last changed. `owner` is the id of the thread that
+    reads the partition, or "" if no thread does.
     """
 
     partition: TopicPartition

@@ -1,8 +1,8 @@
 """Filters of records as data: a field, an operation and a text; no code of a user is ever run.
 
-The longest text that a filter looks for is searched in the fetched bytes, before records are decoded. Of the records
-found, a filter on a key or a value selects rows by columns; only these rows become Python objects, on which all filters
-are then checked.
+The filters are applied in three steps. The fetched bytes are searched for the longest text of a filter before records
+are decoded. If records are found, a filter on a key or a value selects rows in the column of keys or of values. Only
+these rows become Python objects, and all filters are checked on them.
 """
 
 from __future__ import annotations

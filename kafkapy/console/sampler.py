@@ -104,7 +104,8 @@ class Sampler:
     def _sample(self, wall_s: float) -> dict[str, float]:
         """Returns the values of all series at `wall_s` (seconds since 1970). Blocks.
 
-        Requests the topics with their sizes, the groups with their offsets, and from each broker once the log ends.
+        Requests the topics with their sizes, the groups with their offsets, and the end offsets of the partitions, with
+        one request to each broker.
         """
         topics = self._view.topics()
         largest = sorted(topics.values(), key=lambda each: -(each.bytes or 0))[:MOST_SAMPLED_TOPICS]
@@ -155,8 +156,9 @@ class Sampler:
 class HistoryTopic:
     """The points of the week in a compacted topic, one record each.
 
-    The key of a record is a number below COARSE_POINTS, which the point of the same time next week has too. Compaction
-    therefore keeps the points of one week.
+    The key of a record is the number of its five minutes in the week, below COARSE_POINTS. The point of the same five
+    minutes of the next week has the same key and replaces it in the topic, so that the topic keeps the points of one
+    week.
     """
 
     def __init__(self, view: ClusterView, topic: str) -> None:

@@ -40,9 +40,9 @@ class Settings:
     zookeepers: the connect string of the ZooKeeper with the offsets of old consumers, for some of the clusters.
     metrics: the addresses of the metrics listeners of the brokers, for some of the clusters.
     history_topic: the compacted topic of each cluster in which its history is stored; "" stores none.
-    mask_rules: what no user sees of the records of some topics.
+    mask_rules: the parts of records that no user sees, by topic.
     jobs_topic: the topic of each cluster from which running Spark jobs are read.
-    is_secure: whether the console is served with TLS, so that its cookie is never sent without it.
+    is_secure: whether the console is served with TLS; if so, browsers send its cookie over TLS only.
     port: the port on which the console listens.
     """
 

@@ -82,8 +82,8 @@ def _close(chunks: Iterator[str], running: Lock) -> None:
 def _next_chunks(chunks: Iterator[str], running: Lock) -> tuple[str, bool]:
     """Takes the next chunks from the iterator, and returns (their text, whether the iterator has ended).
 
-    Stops after an empty chunk, which the page yields to have its rows sent, after _GATHER_S seconds, or when the text
-    has more than _MOST_CHARACTERS characters.
+    Stops after an empty chunk, by which the page requests that the rows so far are sent; after _GATHER_S seconds; or
+    when the text has more than _MOST_CHARACTERS characters.
     """
     gathered, began_s, length = [], time.monotonic(), 0
     with running:

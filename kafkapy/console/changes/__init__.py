@@ -1,4 +1,5 @@
-"""Changes of a cluster: for each its form, its plan with the command that does the same, and how it is carried out."""
+"""The changes that a user of the console can make. Each has a form, a plan with the equivalent command of a tool, and a
+function that carries it out."""
 
 from __future__ import annotations
 

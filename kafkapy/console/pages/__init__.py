@@ -1,4 +1,5 @@
-"""The pages of the console: for each its path, which follows the path of a cluster, and the function that makes it."""
+"""The pages of the console: the path of each page, which is appended to the path of a cluster, and the function that
+makes the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The history of the metadata: records before an offset or time, the image there, and the difference of two images."""
+"""The history of the metadata: the records before an offset or time, the image at this point, and the difference
+between two images."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def _fetch(view: ClusterView) -> MetadataHistory:
 
 
 def show(visit: Visit) -> Page:
-    """Returns the page with the newest metadata records before an offset or time, and a summary of the image there."""
+    """Returns the page with the newest metadata records before an offset or time, and a summary of the image at this
+    point."""
     history = history_of(visit.cluster)
     end = _offset(visit, history, "at", history.end_offset)
     image = history.image_at(end)
