@@ -15,7 +15,7 @@ def unknown_topics(missing: list[str]) -> ApiError:
 
 
 def within_log(cluster: SourceCluster, ranges: list[OffsetRange], *, fails: bool) -> list[OffsetRange]:
-    """Returns the ranges, each limited to the offsets that the log holds; leaves out those that are empty already.
+    """Returns the ranges that are not empty, each limited to the offsets that the log holds.
 
     If the log does not hold all offsets of a range, raises DataLossError if `fails` is true, else logs a warning.
     """

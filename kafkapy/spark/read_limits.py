@@ -14,7 +14,7 @@ except ImportError:  # Spark 4.0 and 4.1
 
 
 class _Unmarked:
-    """An empty class, from which a reader inherits if this version of Spark lacks the intended base class."""
+    """An empty base class for readers, used if this version of Spark has no class SupportsTriggerAvailableNow."""
 
 
 SupportsAvailableNow: Any = _Unmarked if pyspark_datasource is None else pyspark_datasource.SupportsTriggerAvailableNow
@@ -35,7 +35,7 @@ def default_limit(options: ReadOptions) -> Any:
     """Returns Spark's ReadMaxRows, ReadMinRows or ReadAllAvailable; Spark passes it to `latestOffset` for each batch.
 
     It is ReadMaxRows if maxOffsetsPerTrigger is set, otherwise ReadMinRows if minOffsetsPerTrigger is set. Only its
-    class matters, because the numbers are read from the options again; a minimum applies together with a maximum too.
+    class matters, because the numbers are read from the options again. If both options are set, both apply.
     """
     if options.max_offsets_per_trigger is not None:
         return pyspark_datasource.ReadMaxRows(options.max_offsets_per_trigger)

@@ -17,7 +17,7 @@ ROWS_AT_ONCE = 10_000
 
 
 class RowStreamWriter(Shipped, DataSourceStreamWriter):
-    """The writer of a streaming query, which collects the rows that Spark passes one by one in columns."""
+    """The writer of a streaming query with Spark 4.0, which passes the rows one by one. Collects them in columns."""
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
         self._sink = StreamSink(options, columns)
@@ -46,7 +46,8 @@ class RowColumns:
         self._headers_index = headers_index
 
     def column(self, index: int) -> Any:
-        """Returns a column as a pyarrow.Array, whose type is inferred from the values, except for that of headers."""
+        """Returns a column as a pyarrow.Array. Its type is inferred from the values, but the column of headers has a
+        fixed type."""
         import pyarrow as arrow  # the driver does not need it
 
         headers = arrow.list_(arrow.struct([("key", arrow.string()), ("value", arrow.binary())]))

@@ -69,7 +69,8 @@ def _as_json(value: Any, *, has_nan: bool) -> str:
 
 
 def _with_names_of_numbers(value: Any) -> Any:
-    """Returns a decoded Avro value in which the texts NaN, Infinity and -Infinity replace these numbers."""
+    """Returns a decoded Avro value in which the numbers NaN, Infinity and -Infinity are replaced with texts of these
+    names."""
     if isinstance(value, dict):
         return {name: _with_names_of_numbers(each) for name, each in value.items()}
     if isinstance(value, list):

@@ -25,7 +25,7 @@ _HINTS = {
 class SinkColumns(NamedTuple):
     """The indexes of the columns in the rows, None for a column that the rows lack.
 
-    `topic` is the topic that the option gives, which takes precedence over the column.
+    `topic` is the value of the option topic, None if the option is not set. It takes precedence over the column topic.
     """
 
     topic: str | None

@@ -124,7 +124,8 @@ def transactions_of(messages: Iterable[Any]) -> list[PreparedTransaction]:
 
 
 def client_properties(options: WriteOptions) -> dict[str, str]:
-    """Returns the user's client properties that an admin client accepts; every other client accepts them too."""
+    """Returns the client properties of the user without those that an admin client does not accept. Consumers accept
+    them too."""
     return {key: value for key, value in options.properties.items() if key in ADMIN_ROWS}
 
 

@@ -18,9 +18,9 @@ from kafkapy.spark.sink_columns import sink_columns
 class KafkapySource(Shipped, DataSource):
     """The data source. Spark creates an object of this class for each query.
 
-    The method that Spark calls first raises ConfigError for wrong options. A schema that the user gives chooses
-    columns, and the other columns are not decoded. Readers and writers are imported when they are needed, because Spark
-    imports this module to list the formats.
+    The method that Spark calls first raises ConfigError for wrong options. If the user gives a schema, only its columns
+    are decoded. Readers and writers are imported when they are needed, because Spark imports this module to list the
+    formats.
     """
 
     @classmethod

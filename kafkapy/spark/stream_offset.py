@@ -1,4 +1,5 @@
-"""Offsets of a stream as Spark's checkpoint stores them, and the ranges of the micro-batch between two. Pure functions.
+"""Offsets of a stream as Spark's checkpoint stores them, and the ranges of the micro-batch between two offsets. Pure
+functions.
 
 An offset has the JSON of Spark's Kafka source, `{"topic": {"0": 23}}`, and four more keys, which no topic can have:
 
@@ -7,9 +8,9 @@ An offset has the JSON of Spark's Kafka source, `{"topic": {"0": 23}}`, and four
     "$initial"  true                    the first offset of a query
     "$owner"    "hot-search"            the option checkpointOwner of the query
 
-The checkpoint stores only the end of the first batch. To repeat this batch, Spark asks for the first offset again, and
-the option `latest` may then give higher offsets. The end therefore stores the starts in `$from`, so that a repeated
-batch has the same records.
+The checkpoint stores only the end of the first batch. To repeat this batch, Spark asks the reader for the first offset
+again. With startingOffsets=latest, the reader could then return higher offsets than before. The end therefore stores
+the starts in `$from`, so that a repeated batch has the same records.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ INITIAL, FROM, IDS, OWNER = "$initial", "$from", "$ids", "$owner"
 class StreamOffset(NamedTuple):
     """A position of a stream: in each partition the offset of the next record to read. Immutable.
 
-    `ids` has the topic ids by name. `starts` has the offset at which the batch that ends at this position begins, for
-    the partitions of which the preceding position does not have it: new partitions, partitions of topics that were
-    created again, and all partitions of the first batch. `is_initial` is True for the first position of a query.
-    `owner` is the name of the program to which the checkpoint belongs, or empty.
+    `ids` has the topic ids by name. `starts` is about the batch that ends at this position: it has the first offset of
+    each partition for which the position at the start of the batch has no valid offset. These are new partitions,
+    partitions of topics that were created again, and all partitions of the first batch. `is_initial` is True for the
+    first position of a query. `owner` is the name of the program to which the checkpoint belongs (the option
+    checkpointOwner), or empty.
     """
 
     positions: dict[TopicPartition, int]

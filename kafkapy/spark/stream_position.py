@@ -70,7 +70,7 @@ class StreamPosition:
 
         Spark before 4.2 passes None as the start, which means the end of the last batch. With `is_unlimited` the
         options do not limit the batch. Raises DataLossError if records are missing and failOnDataLoss is true, and
-        ConfigError if the start belongs to another owner.
+        ConfigError if the start names another owner than the option checkpointOwner.
         """
         start = self._start_offset(start_json)
         found = self._cluster.partitions()
@@ -100,7 +100,7 @@ class StreamPosition:
         """Returns the ranges that the tasks of the batch between two offsets read.
 
         A repeated batch has the same ranges. Raises DataLossError if records are missing and failOnDataLoss is true,
-        and ConfigError if the offsets belong to another owner.
+        and ConfigError if an offset names another owner than the option checkpointOwner.
         """
         first, last = self._own(StreamOffset.from_json(start)), self._own(StreamOffset.from_json(end))
         self._last = last
@@ -123,9 +123,10 @@ class StreamPosition:
         return self._last if self._last is not None else StreamOffset({})
 
     def _own(self, offset: StreamOffset) -> StreamOffset:
-        """Returns `offset`, which comes from the checkpoint. Raises ConfigError if it belongs to another owner.
+        """Returns `offset`, which comes from the checkpoint.
 
-        An offset without an owner belongs to every query.
+        Raises ConfigError if the offset names another owner than the option checkpointOwner. An offset without an owner
+        belongs to every query, and a query without the option accepts every owner.
         """
         mine = self._options.checkpoint_owner
         if mine and offset.owner and offset.owner != mine:
@@ -177,10 +178,10 @@ class StreamPosition:
     ) -> dict[TopicPartition, int]:
         """Checks `latest`, the greatest possible end of the batch in each partition, and returns the ends to use.
 
-        Reports a loss (raises DataLossError if failOnDataLoss is true, else logs a warning) if an end is before the
-        partition's offset in `starts`. If this is only because of `stop_at_latest`, the end is set to that offset
-        instead. Also reports a loss if the topic of a partition of `start` no longer exists; the end of such a
-        partition is its offset in `start`.
+        Reports a loss if an end is before the partition's offset in `starts`. If only the limit that `stop_at_latest`
+        has set causes this, no loss is reported, and the end is the offset in `starts`. Also reports a loss for a
+        partition of `start` whose topic no longer exists; its end is its offset in `start`. To report a loss is to
+        raise DataLossError if failOnDataLoss is true, and otherwise to log a warning.
         """
         fails = self._options.fail_on_data_loss
         ends: dict[TopicPartition, int] = {}
