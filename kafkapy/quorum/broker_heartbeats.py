@@ -55,7 +55,8 @@ class LifecycleState(Enum):
 
 
 class BrokerHeartbeats:
-    """Owns this broker's registration and sends its heartbeats. The state changes on the node thread.
+    """Owns this broker's registration and sends its heartbeats. The state changes on the node thread, which runs the
+    connections to other nodes.
 
     The thread that starts and stops the broker calls `register`, `unfence`, `give_up_leaderships` and `end_session`, in
     this order. Each of these methods except `end_session` waits for the controller. `report_offline` may be called, and

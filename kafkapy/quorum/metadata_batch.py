@@ -1,8 +1,8 @@
 """Batches of the metadata log and its snapshots: metadata records, and the quorum's own control records.
 
-Both are ordinary uncompressed v2 batches without producer; the partition leader epoch is that of the quorum. A metadata
-record has no key; the key of a control record consists of int16 0 and the int16 type of the record, and its value
-begins with the version of the value.
+Both kinds are ordinary uncompressed v2 batches without producer. Their partition leader epoch is the epoch of the
+quorum's leader. A metadata record has no key; the key of a control record consists of int16 0 and the int16 type of the
+record, and its value begins with the version of the value.
 """
 
 from __future__ import annotations

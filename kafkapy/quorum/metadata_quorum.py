@@ -306,8 +306,8 @@ class MetadataQuorum:
 
     @property
     def version(self) -> QuorumVersion:
-        """The kraft.version, the reason why it cannot be increased now (None if it can), and the static voters, for
-        UpdateFeatures."""
+        """Returns what UpdateFeatures needs about kraft.version: its level, the reason why it cannot be increased now
+        (None if it can), and the ids of the voters of a static quorum (empty for a dynamic quorum)."""
         machine = self.machine
         static = () if machine.kraft_version >= KRAFT_VERSION_DYNAMIC else machine.voters.ids
         return QuorumVersion(machine.kraft_version, machine.upgrade_refusal(), frozenset(static))

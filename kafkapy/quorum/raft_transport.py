@@ -36,7 +36,8 @@ class RaftTransport:
     def send(self, destination: Destination, request: Request, on_response: Callable[[Response | None], None]) -> None:
         """Sends a request. `on_response` is called once, with None if the request failed.
 
-        It is called on the node thread, or before this method returns if the channel refuses the request.
+        It is called on the node thread, which runs the connections to other nodes, or before this method returns if the
+        channel refuses the request.
         """
         translated = outgoing(request)
 

@@ -1,7 +1,7 @@
 """The offset index and time index of one segment of the metadata log, in memory until the segment is closed.
 
 Other nodes of the quorum read the metadata log from an offset on, and Apache Kafka rebuilds the indexes at each start.
-The entries follow Kafka's rule: an entry before the first batch that begins more than 4096 bytes after the last entry.
+As in Kafka, a batch gets an entry if it begins more than 4096 bytes after the last entry.
 
     .index      8 bytes: int32 relative last offset of the batch, int32 its position
     .timeindex 12 bytes: int64 largest timestamp so far, int32 relative offset of the batch that has it

@@ -15,7 +15,7 @@ class RaftConfig(NamedTuple):
                        controller.listener.names, also on a broker
     can_be_voter       True on a controller
     static_voters      the voters of controller.quorum.voters, used while the log contains no voters
-    bootstrap          host and port of controller.quorum.bootstrap.servers, else of the static voters
+    bootstrap          hosts and ports of controller.quorum.bootstrap.servers or, if it is empty, of the static voters
     """
 
     cluster_id: str

@@ -1,4 +1,5 @@
-"""The leader's side of replication: Fetch and FetchSnapshot requests, held fetches, the high watermark."""
+"""The leader's side of replication: Fetch and FetchSnapshot requests, fetches that wait for records, and the high
+watermark."""
 
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def _note_fetch(node: RaftNode, leader: Leader, request: FetchRequest) -> None:
 
 
 def complete_held(node: RaftNode, leader: Leader) -> None:
-    """Responds to the held fetches for which there are new records or a higher high watermark, or whose deadline has
+    """Responds to the waiting fetches for which there are new records or a higher high watermark, or whose deadline has
     passed."""
     known = (node.log.end_offset, leader.high_watermark)
     if known == leader.held_known and node.now_ms < leader.held_until_ms:

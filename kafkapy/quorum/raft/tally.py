@@ -6,8 +6,8 @@ from kafkapy.quorum.voters import VoterSet
 
 
 class Tally:
-    """Counts the responses of the voters. Only the first response of each voter counts; `waiting` has the voters
-    without one."""
+    """Counts the responses of the voters. If a voter responds more than once, its first response counts; `waiting` has
+    the ids of the voters that have not responded."""
 
     __slots__ = ("_majority", "granted", "rejected", "waiting")
 
