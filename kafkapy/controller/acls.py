@@ -33,7 +33,8 @@ class DeletedAcls(NamedTuple):
 
 
 def create_acls(image: MetadataImage, entries: Sequence[AccessControlEntry]) -> ControllerResult[list[ErrorMessage]]:
-    """Creates ACLs. The response has a result for each; an ACL that exists already succeeds without a record.
+    """Creates ACLs. The response has a result for each of `entries`; an ACL that exists already succeeds without a
+    record.
 
     Raises ApiError(POLICY_VIOLATION) if there are too many new ACLs.
     """
@@ -55,7 +56,8 @@ def create_acls(image: MetadataImage, entries: Sequence[AccessControlEntry]) -> 
 
 
 def delete_acls(image: MetadataImage, filters: Sequence[AclFilter]) -> ControllerResult[list[DeletedAcls]]:
-    """Deletes the ACLs that the filters select. An ACL that several filters select is in the result of each.
+    """Deletes the ACLs that the filters select. The response has the result of each filter; an ACL that several filters
+    select is in the results of all of them.
 
     Raises ApiError(INVALID_REQUEST) if more ACLs are selected than one batch can delete.
     """

@@ -10,7 +10,7 @@ from kafkapy.security.acl import WILDCARD, Operation, PatternType, Permission, R
 
 
 class AclFilter(NamedTuple):
-    """A filter of ACLs: ANY and None match everything.
+    """A filter of ACLs. A field that is ANY or None matches every ACL.
 
     The pattern type MATCH selects the ACLs that apply to the resource `resource_name`: literal, prefixed and wildcard
     ones.

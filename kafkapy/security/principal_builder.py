@@ -73,9 +73,10 @@ class DefaultPrincipalBuilder:
 
 
 def make_principal_builder(config: BrokerConfig) -> PrincipalBuilder:
-    """Returns the builder that the configuration names. Raises ConfigError, which names the key.
+    """Returns the builder that `principal.builder.class` names, or Kafka's default builder if it names none.
 
-    If the class has a method `configure`, it is called with the keys and values of the configuration file.
+    If the class has a method `configure`, it is called with the keys and values of the configuration file. Raises
+    ConfigError, which names the key, if the class cannot be used.
     """
     if not config.has_other_than_default(PRINCIPAL_BUILDER_KEY):
         return DefaultPrincipalBuilder()

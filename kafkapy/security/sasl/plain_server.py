@@ -25,7 +25,11 @@ class UserTable:
         }
 
     def check_password(self, name: str, password: str) -> bool:
-        """Returns whether the password is the user's. An unknown user takes as long as a wrong password."""
+        """Returns whether the password is the user's.
+
+        The check takes the same time for an unknown user as for a wrong password, so that an attacker cannot find out
+        which users exist.
+        """
         given = password.encode("utf-8", "surrogatepass")
         expected = self._passwords.get(name)
         matches = hmac.compare_digest(given, given if expected is None else expected)

@@ -27,8 +27,11 @@ JaasContexts = Mapping[str, Sequence[JaasEntry]]
 
 
 class MechanismMaker(NamedTuple):
-    """Constructs the exchanges of one mechanism. `blocks` says whether their steps may wait, so that they must not run
-    on the reactor's thread."""
+    """Constructs the exchanges of one mechanism.
+
+    `blocks` is True if the steps of an exchange may wait. They must then not run on the thread that serves all
+    connections (the reactor).
+    """
 
     make: Callable[[], ServerMechanism]
     blocks: bool = False

@@ -1,4 +1,4 @@
-"""TLS contexts of the reactor, made from settings."""
+"""TLS contexts of the reactor, the thread that serves all connections, made from settings."""
 
 from __future__ import annotations
 
