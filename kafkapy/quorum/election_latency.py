@@ -18,7 +18,11 @@ class ElectionLatency:
         self._since_ms: int | None = None
 
     def leader_is(self, leader_id: int, monotonic_ms: int) -> None:
-        """Must be called when a leader becomes known, or with a `leader_id` of -1 when no leader is known any more."""
+        """Records that `leader_id` is the leader from `monotonic_ms` on, or that no leader is known if `leader_id` is
+        -1.
+
+        Must be called at each such change.
+        """
         if leader_id < 0:
             if self._since_ms is None:
                 self._since_ms = monotonic_ms

@@ -26,7 +26,7 @@ class LeaderRefusals:
         self._count = 0
 
     def note(self, destination: Destination, *, is_refused: bool) -> bool:
-        """Must be called when a request to `destination` has ended; `is_refused` is True if the connection was refused.
+        """Records the end of a request to `destination`; `is_refused` is True if the connection was refused.
 
         Returns True if the leader has refused REFUSALS_OF_A_DEAD_LEADER connections in a row: its process has ended. A
         request to an address other than the leader's is not counted, and the result is False.

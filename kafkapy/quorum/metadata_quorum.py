@@ -306,7 +306,7 @@ class MetadataQuorum:
 
     @property
     def version(self) -> QuorumVersion:
-        """Returns what UpdateFeatures needs about kraft.version: its level, the reason why it cannot be increased now
+        """The facts about kraft.version that UpdateFeatures needs: its level, the reason why it cannot be increased now
         (None if it can), and the ids of the voters of a static quorum (empty for a dynamic quorum)."""
         machine = self.machine
         static = () if machine.kraft_version >= KRAFT_VERSION_DYNAMIC else machine.voters.ids
