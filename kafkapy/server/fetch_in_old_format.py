@@ -15,7 +15,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
 from kafkapy.server.fetch_session import Results
-from kafkapy.server.large_fetches import FetchClient
+from kafkapy.server.large_fetches import ClientOfFetch
 from kafkapy.server.request_context import RequestContext
 from kafkapy.storage.down_conversion import down_convert, is_old_enough
 
@@ -71,12 +71,16 @@ class PartitionConversion:
 
 
 def fetch_in_old_format(
-    context: RequestContext, params: FetchParams, partitions: list[FetchPartition], answer: Answer, client: FetchClient
+    context: RequestContext,
+    params: FetchParams,
+    partitions: list[FetchPartition],
+    answer: Answer,
+    client: ClientOfFetch,
 ) -> None:
     """Reads `partitions` and calls `answer` with message sets of magic 0 or 1, as the request's version requires.
 
-    If a batch is larger than the fetch permits, notes this for `client` (`LargeFetches`) before the conversion, which
-    changes the size.
+    If a batch is larger than the fetch permits, notes this for the client that `client` returns (`LargeFetches`) before
+    the conversion, which changes the size.
 
     Successive requests begin with different partitions, because the first partition with records may use up the limits,
     and these clients always name their partitions in the same order.

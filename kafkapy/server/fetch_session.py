@@ -27,7 +27,7 @@ from kafkapy.server.fetch_session_cache import (
     PartitionKey,
     next_epoch,
 )
-from kafkapy.server.large_fetches import FetchClient
+from kafkapy.server.large_fetches import ClientOfFetch
 from kafkapy.types import ZERO_UUID, Clock
 
 INVALID_SESSION_ID = 0
@@ -84,7 +84,7 @@ class FullFetchContext(FetchContext):
         *,
         is_privileged: bool,
         uses_topic_ids: bool,
-        client: FetchClient | None,
+        client: ClientOfFetch | None,
     ) -> None:
         super().__init__(keyed.values())
         self._client = client
@@ -103,7 +103,7 @@ class FullFetchContext(FetchContext):
             self._keyed,
             is_privileged=self._is_privileged,
             uses_topic_ids=self._uses_topic_ids,
-            client=self._client,
+            client=None if self._client is None else self._client(),
         )
         return Error.NONE, INVALID_SESSION_ID if session is None else session.session_id, results
 
@@ -152,13 +152,13 @@ class FetchSessions:
         topic_name: TopicName,
         *,
         is_follower: bool,
-        client: FetchClient | None = None,
+        client: ClientOfFetch | None = None,
     ) -> FetchContext:
         """Returns the context of `request`.
 
         A session of a follower (`is_follower`) is evicted later than one of a consumer. `topic_name(topic_id)` returns
-        the name of a topic, or None if this broker does not know the id; it is used from version 13 on. `client` is
-        stored in a session that the request opens.
+        the name of a topic, or None if this broker does not know the id; it is used from version 13 on. `client`
+        returns the client of the request; it is called if the request opens a session, which stores the result.
         """
         session_id: int = request.session_id
         epoch: int = request.session_epoch

@@ -7,7 +7,7 @@ one fetch with such a batch to Python in each NOTE_INTERVAL_MS and partition, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
@@ -25,6 +25,11 @@ class FetchClient(NamedTuple):
     client_id: str
     user: str
     host: str
+
+
+# Returns the client of the fetch in progress. Most fetches never call it, because it is needed only for a new session
+# and for a batch that is larger than the fetch permits.
+ClientOfFetch = Callable[[], FetchClient]
 
 
 class LargeFetch(NamedTuple):
@@ -52,7 +57,7 @@ class LargeFetches:
 
     def note(
         self,
-        client: FetchClient,
+        client: ClientOfFetch,
         params: FetchParams,
         results: Iterable[tuple[FetchPartition, FetchResult]],
         partitions: Mapping[TopicPartition, Partition],
@@ -61,16 +66,16 @@ class LargeFetches:
         """Stores a LargeFetch for the partition of a consumer's fetch whose batch is larger than the fetch permits.
 
         Does nothing if there is no such partition. Otherwise the compiled request path (the gate) serves such fetches
-        of the partition without Python for NOTE_INTERVAL_MS.
+        of the partition without Python for NOTE_INTERVAL_MS. `client` returns the client of the fetch.
         """
         for asked, result in results:
             size = len(result.records)
             if size <= min(asked.max_bytes, params.max_bytes):
                 continue
-            place, monotonic_ms = asked.topic_partition, clock.monotonic_ms()
-            self._entries.pop((client, place), None)
-            self._entries[client, place] = LargeFetch(
-                client, place, asked.fetch_offset, size, asked.max_bytes, params.max_bytes, monotonic_ms
+            place, monotonic_ms, fetcher = asked.topic_partition, clock.monotonic_ms(), client()
+            self._entries.pop((fetcher, place), None)
+            self._entries[fetcher, place] = LargeFetch(
+                fetcher, place, asked.fetch_offset, size, asked.max_bytes, params.max_bytes, monotonic_ms
             )
             if len(self._entries) > MOST_ENTRIES:
                 del self._entries[next(iter(self._entries))]

@@ -82,7 +82,10 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
     params = fetch_params(context, request)
     if params.is_from_follower:
         context.connection.note_follower_fetch()
-    client = FetchClient(context.client_id or "", str(context.principal), context.connection.peer_host)
+
+    def client() -> FetchClient:
+        return FetchClient(context.client_id or "", str(context.principal), context.connection.peer_host)
+
     session = services.fetch_sessions.open(
         request, version, topic_name, is_follower=params.is_from_follower, client=client
     )

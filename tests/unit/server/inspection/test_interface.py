@@ -114,7 +114,7 @@ def note(services, client, number, size, *, partition_max_bytes=100, max_bytes=1
     params = FetchParams(max_wait_ms=0, min_bytes=0, max_bytes=max_bytes)
     asked = FetchPartition("t", number, 7, partition_max_bytes)
     result = FetchResult(records=bytes(size))
-    services.large_fetches.note(client, params, [(asked, result)], partitions or {}, services.clock)
+    services.large_fetches.note(lambda: client, params, [(asked, result)], partitions or {}, services.clock)
 
 
 def test_only_batches_larger_than_a_limit_are_noted(services):
