@@ -85,9 +85,10 @@ cdef int look_at(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, BatchHeader
 
 def collect_keys(OffsetMap offsets not None, chunk, Py_ssize_t position, Py_ssize_t end, int64_t start_offset,
                  int64_t end_offset):
-    """Puts the keys of the plain batches in `chunk[position:end]` into the map; returns (position, reason).
+    """Puts the keys of the plain batches in `chunk[position:end]`, with their offsets, into the map `offsets`.
 
-    The keys of records below `start_offset` are left out. The position is that of the first batch that was not read.
+    Returns (position, reason): the position of the first batch that was not read, and the reason why the function
+    stopped there. The keys of records below `start_offset` are left out.
     The reason is DONE if no complete batch is left, SPECIAL if the caller has to decompress the batch and call
     `collect_batch`, CORRUPT if the batch is damaged, and FULL if the map is full or the batch begins at or after
     `end_offset`. A plain batch is neither compressed nor transactional nor a control batch.
@@ -152,11 +153,11 @@ cdef class BatchFilter:
 
     def __init__(self, OffsetMap offsets not None, *, int64_t wall_ms, int64_t delete_retention_ms, int64_t round_end,
                  last_data_offsets=()):
-        """Creates the filter; `wall_ms` is the present time.
+        """Creates the filter; `wall_ms` is the present time, and `round_end` the offset at which this pass ends.
 
-        `last_data_offsets` has (last offset of the newest data batch, producer id) of each active producer. Such a
-        batch is retained, without records if necessary, since it has the producer's last sequence. The last batch that
-        this pass may clean, which ends before offset `round_end`, is retained in the same way. A tombstone is removed
+        `last_data_offsets` has (last offset of the newest data batch, producer id) of each active producer. This
+        newest batch is retained, without records if necessary, since it has the producer's last sequence. The last
+        batch before `round_end` is also retained, without records if necessary. A tombstone is removed
         `delete_retention_ms` after the first pass that found it to be the last record of its key.
         """
         cdef Py_ssize_t index

@@ -1,4 +1,4 @@
-"""The quotas of a client: the sensors that measure what its requests spend of each quota."""
+"""The quotas of a client: the sensors that measure how much of each quota its requests use."""
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
@@ -7,16 +7,17 @@ from libc.string cimport memcpy
 cdef class ClientLimits:
     """The quota sensors for one user and client id, shared by their connections. Used by the owner thread only.
 
-    `generation` counts the changes of quotas in the gate; the limits must not be used after it has changed there.
+    `generation` is the number of changes of quotas at which the limits were looked up. The gate, the compiled code that
+    serves usual requests, counts these changes. It does not use the limits when its own count differs.
     """
 
     def __init__(self, int64_t generation, bytes client_id not None, *, QuotaSensor produce=None,
                  QuotaSensor fetch=None, QuotaSensor request=None, QuotaSensor exempt=None,
                  int64_t fetch_window_bytes=0):
-        """Stores the sensors; one that is None means no limit.
+        """Stores the sensors of the quotas; a sensor that is None means that the quota does not exist.
 
-        `exempt` measures the time of requests that `request` does not limit, unless it is None. `fetch_window_bytes`
-        limits the bytes in the response to a fetch, if `fetch` is given.
+        `request` limits the time of requests (KIP-124); `exempt` only measures the time of the requests that `request`
+        does not limit. If `fetch` is given, the response to a fetch has at most `fetch_window_bytes` bytes.
         """
         self.generation = generation
         self.client_id = client_id

@@ -1,6 +1,8 @@
-"""The client ids of appends to audited partitions, which a log does not contain.
+"""The client ids of appends to audited partitions. The audit needs them, and a log does not contain them.
 
-    gate or Python path --note--> ClientNotes: runs of offsets of one client --runs_between--> the audit's thread
+    append --note--> ClientNotes: runs (ranges of offsets that one client wrote) --runs_between--> the audit's thread
+
+Both ways to serve a Produce request note its client: the compiled code of `_core/gate`, and the handlers in Python.
 """
 
 from libc.stdint cimport uint32_t
@@ -13,7 +15,7 @@ cdef enum:
 
 
 cdef class ClientNames:
-    """The client ids that were seen, by number. Used by the owner thread only."""
+    """The client ids of requests to audited partitions. Each has a number. Used by the owner thread only."""
 
     def __cinit__(self):
         self.count = 1
@@ -61,8 +63,9 @@ cdef class ClientNames:
 cdef class ClientNotes:
     """The clients of the appends to one partition, since this broker began to lead and audit it. Owner thread only.
 
-    Runs are in the order of offsets, and neighbours have different clients. When there are `MOST_CLIENT_RUNS` runs, the
-    client of all further offsets counts as unnamed until runs are forgotten.
+    A run is a range of offsets that one client wrote. Runs are in the order of offsets, and adjacent runs have
+    different clients. When there are `MOST_CLIENT_RUNS` runs, the client of all further offsets counts as unnamed
+    until `forget_below` drops runs.
     """
 
     def __cinit__(self, ClientNames names not None):
@@ -75,7 +78,7 @@ cdef class ClientNotes:
         return self.count
 
     def note_append(self, int64_t base_offset, client_id):
-        """Notes that a client appends a batch at `base_offset`, the log end offset. *Borrows* `client_id`, as bytes.
+        """Notes that the client `client_id` (bytes) appends a batch at `base_offset`, which is the log end offset.
 
         If the append fails, the next note, at the same offset, replaces this one.
         """
@@ -100,7 +103,10 @@ cdef class ClientNotes:
         self.count += 1
 
     cdef bint grow(self) noexcept nogil:
-        """Makes room for more runs. Returns False if there are `MOST_CLIENT_RUNS` already, or if memory is short."""
+        """Makes room for more runs, the ranges of offsets that one client wrote.
+
+        Returns False if there are `MOST_CLIENT_RUNS` runs already, or if memory is short.
+        """
         cdef Py_ssize_t capacity = self.capacity * 2 if self.capacity else SMALLEST_CAPACITY
         cdef void *grown
         if capacity > MOST_CLIENT_RUNS:
@@ -113,7 +119,10 @@ cdef class ClientNotes:
         return True
 
     cdef Py_ssize_t place_of(self, int64_t offset) noexcept nogil:
-        """Returns the index of the run that contains the offset, or -1 if the offset is before the first run."""
+        """Returns the index of the run (a range of offsets that one client wrote) that contains `offset`.
+
+        Returns -1 if `offset` is before the first run.
+        """
         cdef Py_ssize_t low = 0, high = self.count, middle
         while low < high:
             middle = (low + high) // 2
@@ -124,9 +133,11 @@ cdef class ClientNotes:
         return low - 1
 
     def runs_between(self, int64_t start_offset, int64_t end_offset):
-        """Returns (first offset, number of the client) of the runs that overlap [start_offset, end_offset), in order.
+        """Returns the clients of the offsets from `start_offset` up to, but not including, `end_offset`.
 
-        The clients of offsets before the first run are not known.
+        The result is a list of (first offset, number of the client), one for each run, a range of offsets that one
+        client wrote. `ClientNames.name` returns the id for the number. The clients of offsets before the first run are
+        not known.
         """
         cdef list found = []
         cdef Py_ssize_t index = max(self.place_of(start_offset), 0)
@@ -136,7 +147,7 @@ cdef class ClientNotes:
         return found
 
     def forget_below(self, int64_t offset):
-        """Drops the runs that end at or before `offset`."""
+        """Drops the runs, ranges of offsets that one client wrote, whose last offset is below `offset`."""
         cdef Py_ssize_t first = self.place_of(offset)
         if first > 0:
             self.count -= first

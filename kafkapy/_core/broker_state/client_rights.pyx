@@ -1,7 +1,8 @@
 """The permissions of one principal from one address, as far as the authorizer was asked.
 
-Only permissions are stored. An operation that is not stored was denied, or never asked about: the gate leaves the
-request to Python in both cases, and Python asks the authorizer.
+The gate, the compiled code that serves usual Produce and Fetch requests, reads them. Only permissions are stored. If an
+operation is not stored, the authorizer has denied it or was not asked: the gate then leaves the request to Python,
+which asks the authorizer.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -21,10 +22,12 @@ cdef inline int home_of(int32_t topic, int capacity) noexcept nogil:
 
 
 cdef class ClientRights:
-    """A hash table from the number of a topic to the permissions. Used by the owner thread only.
+    """The permissions of a client, in a hash table by the number of the topic. Used by the owner thread only.
 
-    Connections with the same principal, address and listener share it. `generation` is the gate's number of ACL changes
-    at which the permissions were read. If the gate's number is higher, they must not be used before `renew`.
+    Connections with the same principal, address and listener share one table. `DataGate.topic_number` returns the
+    number of a topic. `generation` is the number of ACL changes at which the permissions were read. The gate, the
+    compiled code that serves usual requests, counts the changes. If its count is higher, the permissions must not be
+    used before `renew` is called.
     """
 
     def __init__(self, int64_t generation):
@@ -34,7 +37,10 @@ cdef class ClientRights:
         free(self.slots)
 
     def renew(self, int64_t generation):
-        """Removes all permissions, and sets the generation of ACLs to which later ones belong."""
+        """Removes all permissions, after a change of the ACLs.
+
+        `generation` is the present number of ACL changes, to which the permissions stored from now on belong.
+        """
         self.generation = generation
         self.may_follow = False
         self.used = 0
@@ -42,13 +48,14 @@ cdef class ClientRights:
             memset(self.slots, 0, <size_t> self.capacity * sizeof(RightsSlot))
 
     def allow_following(self):
-        """Stores that the client may fetch as a follower, from all partitions."""
+        """Stores that the client may send Fetch requests as a follower, for every partition."""
         self.may_follow = True
 
     def allow(self, int32_t topic, int operation):
-        """Stores that `operation`, READ or WRITE, is allowed on the topic with the number `topic`.
+        """Stores that `operation`, READ or WRITE, is allowed on a topic.
 
-        If there is no room for another topic, the permissions on all other topics are removed.
+        `topic` is the number that `DataGate.topic_number` returns for the topic. If there is no room for another
+        topic, the permissions on all other topics are removed.
         """
         if topic <= 0 or operation not in (MAY_READ, MAY_WRITE):
             raise ValueError("a topic's number is positive, and the operation READ or WRITE")
@@ -56,7 +63,10 @@ cdef class ClientRights:
         self.place(topic, <uint8_t> operation)
 
     def allows(self, int32_t topic, int operation):
-        """Returns whether `operation`, READ or WRITE, is stored as allowed on the topic with the number `topic`."""
+        """Returns whether `operation`, READ or WRITE, is stored as allowed on a topic.
+
+        `topic` is the number that `DataGate.topic_number` returns for the topic.
+        """
         return self.may(topic, <uint8_t> operation)
 
     def __len__(self):
@@ -83,7 +93,7 @@ cdef class ClientRights:
         self.slots[at].allowed |= allowed
 
     cdef int reserve(self) except -1:
-        """Makes room for one more topic."""
+        """Makes room for one more topic; if the table has its largest size and is full, removes all permissions."""
         cdef RightsSlot *old = self.slots
         cdef int old_capacity = self.capacity
         cdef int capacity = old_capacity * 2 if old_capacity else SMALLEST_CAPACITY

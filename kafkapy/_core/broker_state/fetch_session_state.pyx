@@ -1,8 +1,11 @@
-"""The fields of fetch sessions and of their partitions that the gate reads without the interpreter lock."""
+"""The fields of fetch sessions and of their partitions, as C fields that are read without the interpreter lock.
+
+The gate reads them: the compiled code in `_core/gate` that serves usual Produce and Fetch requests.
+"""
 
 
 cdef class FetchPartitionState(Linked):
-    """Base of FetchPartition, one partition of a fetch session. Used by the owner thread only.
+    """Base of FetchPartition: the C fields of one partition of a fetch. Used by the owner thread only.
 
     It has the fields of the client's last Fetch request for the partition, such as the fetch offset, and the high
     watermark and log start offset that were sent last.
@@ -51,7 +54,7 @@ cdef inline bytes key_bytes(topic_key):
 cdef class SessionPartitions(LinkedOrder):
     """The partitions of one session by (topic's id or name, partition number), in the order in which they are read.
 
-    Owner thread only. Invariant: exactly the partitions of `table` are in the order.
+    Owner thread only. Invariant: `table`, which finds a partition by its key, and the order have the same partitions.
     """
 
     def __init__(self, keyed=()):
@@ -98,8 +101,11 @@ cdef class SessionPartitions(LinkedOrder):
         return self.members()
 
     def listed(self):
-        """Returns all partitions, in no order. Any thread may call it: it does not read the order, which the gate
-        changes without the interpreter lock."""
+        """Returns all partitions, in no particular order. Any thread may call this method.
+
+        It does not read the order of the partitions, because the compiled request path (the gate) changes the order
+        without the interpreter lock.
+        """
         return self.table.listed()
 
     def __len__(self):
@@ -145,7 +151,7 @@ cdef class FetchSessionTable(LinkedOrder):
             self.table.drop(b"", session_id)
 
     def touch(self, FetchSessionState session not None, int64_t monotonic_ms):
-        """Makes the session the most recently used one."""
+        """Makes the session the most recently used one, and stores `monotonic_ms` as the time of its last use."""
         self.use(session, monotonic_ms)
 
     def sessions(self):
@@ -153,7 +159,7 @@ cdef class FetchSessionTable(LinkedOrder):
         return self.members()
 
     def listed(self):
-        """Returns all sessions, in no order. Any thread may call it, as SessionPartitions.listed."""
+        """Returns all sessions, in no particular order. Any thread may call this method."""
         return self.table.listed()
 
     def __len__(self):

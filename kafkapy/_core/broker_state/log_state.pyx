@@ -1,4 +1,7 @@
-"""The state of logs and segments that Python and the gate share. The .pxd shows the structure."""
+"""The state of logs and segments, as C fields that Python and the gate share. The .pxd file shows the structure.
+
+The gate is the compiled code in `_core/gate` that serves usual Produce and Fetch requests without the interpreter lock.
+"""
 
 from cpython.ref cimport PyObject
 from libc.errno cimport EIO
@@ -65,7 +68,10 @@ cdef class SegmentState:
 
 
 cdef class SegmentsState:
-    """Base of LogSegments: the segments of a log in ascending order, in a C array that the gate can read."""
+    """Base of LogSegments: the segments of a log in ascending order, in a C array.
+
+    Code without the interpreter lock reads the array.
+    """
 
     def __dealloc__(self):
         free(self.ordered)
@@ -112,10 +118,11 @@ cdef class ProducersState:
         free(self.ended)
 
     def set_transactions(self, int64_t first_ongoing, dict ended not None):
-        """Sets the first offset of the earliest open transaction (-1: none), and the ended transactions that matter.
+        """Sets the open and the ended transactions that limit the last stable offset.
 
-        `ended` maps the first offset of a transaction to the offset of its marker. A transaction still limits the last
-        stable offset if its marker may be at or above the high watermark.
+        `first_ongoing` is the first offset of the earliest open transaction, or -1 if no transaction is open. `ended`
+        maps the first offset of each ended transaction to the offset of its marker. An ended transaction limits the
+        last stable offset as long as its marker is at or above the high watermark.
         """
         cdef Py_ssize_t index = 0
         cdef void *grown
@@ -143,7 +150,10 @@ cdef class ProducersState:
 
 
 cdef class EpochsState:
-    """Base of LeaderEpochCache: the leader epochs of a log in ascending order, in a C array that the gate can read."""
+    """Base of LeaderEpochCache: the leader epochs of a log in ascending order, in a C array.
+
+    Code without the interpreter lock reads the array.
+    """
 
     def __cinit__(self, *arguments, **keywords):
         self.latest_epoch = -1
@@ -171,8 +181,9 @@ cdef class EpochsState:
     cdef bint certainly_contain(self, int32_t last_epoch, int64_t end_offset, int64_t log_end_offset) noexcept nogil:
         """Returns whether another log, which ends at `end_offset` in `last_epoch`, is certainly a prefix of this log.
 
-        `log_end_offset` is the end of this log. False means that the gate cannot tell, and Partition._diverging_epoch
-        decides.
+        The other log is that of a follower or consumer, and its last batch has the leader epoch `last_epoch`.
+        `log_end_offset` is the end of this log. If the result is False, this function cannot decide, and
+        Partition._diverging_epoch has to.
         """
         cdef Py_ssize_t low = 0, high = self.start_count, middle
         if last_epoch == self.latest_epoch:

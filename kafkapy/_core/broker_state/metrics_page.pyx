@@ -1,11 +1,11 @@
-"""A page in Prometheus's text format 0.0.4, and the numbers of partitions gathered for it.
+"""A page of metrics in Prometheus's text format 0.0.4, and a table of the partitions' values for this page.
 
-    page    text | text | ...             rendered by Python, a metric family or less at a time
-            topic_family, partition_family  one line for each topic or partition: name, labels, number
-    rows    labels[n] -> values[n * columns : (n + 1) * columns]
+    MetricsPage    text                            lines that Python has rendered
+                   topic_family, partition_family  one line for each topic or partition: name, labels, number
+    PartitionRows  labels[n] -> values[n * columns : (n + 1) * columns]
 
-A family with a line for each topic or partition takes 10 to 20 ns for each line, without the interpreter lock. The list
-of labels that the caller passes owns the texts that the rows point to.
+The families with a line for each topic or partition are written without the interpreter lock, in 10 to 20 ns for each
+line. The rows point into the texts of the list of labels that the caller passes, and keep this list alive.
 """
 
 from cpython.buffer cimport Py_buffer, PyBuffer_FillInfo

@@ -1,4 +1,7 @@
-"""The state of partitions that the gate reads and changes, and the table in which it finds them."""
+"""The state of partitions that the gate reads and changes, and the hash table in which it finds the partitions.
+
+The gate is the compiled code in `_core/gate` that serves usual Produce and Fetch requests without the interpreter lock.
+"""
 
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
@@ -14,10 +17,11 @@ cdef TopicCounters UNSEEN = TopicCounters()
 
 
 cdef class PartitionState:
-    """Base of Partition, with the fields that the gate reads and changes. Used by the owner thread only.
+    """Base of Partition: the C fields for the gate, the compiled code that serves usual Produce and Fetch requests.
 
-    Invariants: `replicas` has exactly the values of `remote_replicas`; the awaited offsets are in ascending order, and
-    none is at or below the high watermark after it was raised and the gate was notified.
+    Used by the owner thread only. Invariants: `replicas` has exactly the values of `remote_replicas`. The list of the
+    gate's produce requests that wait for this partition is in the ascending order of the offsets for which they wait.
+    When the high watermark has risen and the gate was notified, none of these offsets is at or below it.
     """
 
     def __cinit__(self, *arguments, **keywords):
@@ -36,7 +40,7 @@ cdef class PartitionState:
 
     @property
     def awaited_count(self):
-        """The number of the gate's produce requests that wait until the high watermark of this partition has risen."""
+        """The number of produce requests that wait in compiled code (the gate) for this partition's high watermark."""
         cdef AwaitedOffset *awaited = self.first_awaited
         cdef int count = 0
         while awaited != NULL:
@@ -94,9 +98,10 @@ cdef class PartitionState:
         return self.may_enter_isr(replica, replica.log_end_offset, replica.broker_epoch)
 
     def watch_fetch(self, *, bint is_from_follower):
-        """Marks the partition as one for which a fetch waits, so that the Python path is notified of changes.
+        """Marks the partition as one for which a fetch waits.
 
-        A follower's fetch waits for an append, and a consumer's fetch for a higher high watermark.
+        The compiled request path (the gate) then notifies Python when the change happens for which the fetch waits: an
+        append for a follower's fetch, a higher high watermark for a consumer's fetch.
         """
         self.watch(is_from_follower)
 
@@ -155,7 +160,8 @@ cdef inline int64_t smaller_end(PartitionState partition, ReplicaState replica, 
     """Returns the replica's log end offset if it is below `candidate` and limits the high watermark; otherwise returns
     `candidate`.
 
-    It limits the high watermark if the replica is in the maximal ISR, or is caught up and may enter the ISR.
+    A replica limits the high watermark if it is in the maximal ISR (the ISR and the replicas that are proposed for it),
+    or if it is caught up and may enter the ISR.
     """
     if replica.log_end_offset < candidate and (
             replica.is_in_maximal_isr

@@ -102,10 +102,10 @@ cdef class ProducerEntry:
 
 
 cdef class ProducerTable:
-    """A dictionary of ProducerEntry by producer id that the gate can read. Used by the owner thread only.
+    """A dictionary of ProducerEntry by producer id. Used by the owner thread only.
 
-    The dictionary `owned` keeps the entries alive, and `slots` is a hash table of the same entries, at least half of
-    which is empty.
+    `slots` is a hash table of the entries, which code without the interpreter lock can search; at least half of its
+    slots are empty. The Python dictionary `owned` has the same entries and keeps them alive.
     """
 
     def __cinit__(self):

@@ -1,13 +1,13 @@
-"""The rate at which a client or user spends a quota, measured in samples as Apache Kafka does (KIP-13).
+"""The rate at which a client or user uses a quota, measured in samples as Apache Kafka does (KIP-13).
 
-    samples[0 .. limit]   each covers at least `sample_ms`; one more than the limit, for a sample that leaves the window
-    rate = sum of the samples with a record in the last limit * sample_ms  /  length of the window
-    length of the window = time since the oldest of these samples began; at least (limit - 1) * sample_ms, or at least
-                           sample_ms in a simple sensor
+    samples    `sample_limit` + 1 of them, each for at least `sample_ms`; the additional one is leaving the window
+    rate       sum of the samples with a record in the last sample_limit * sample_ms, divided by the window's length
+    window     the time since the oldest of these samples began; at least (sample_limit - 1) * sample_ms, or at least
+               sample_ms in a simple sensor
 
-A quota of clients therefore admits (limit - 1) * sample_ms * bound at once after a pause, and then nearly nothing until
-the first sample leaves the window. Quotas of replication use simple sensors. Times are milliseconds of the reactor's
-monotonic clock.
+After a pause, a quota of clients therefore admits (sample_limit - 1) * sample_ms * bound at once. Then it admits nearly
+nothing until the first sample leaves the window. Quotas of replication use simple sensors. Times are milliseconds of
+the reactor's monotonic clock.
 """
 
 from libc.math cimport INFINITY, floor
@@ -19,7 +19,7 @@ cdef int64_t LONGEST_MS = (1 << 53) - 1   # the largest exact integer of a doubl
 
 
 cdef class QuotaSensor:
-    """Measures the rate of one quota of a client or user in samples, and compares it with the bound.
+    """Measures the rate at which one quota of a client or user is used, and compares it with the quota's bound.
 
     Used by the owner thread only; any thread may read the rate.
     """
@@ -113,7 +113,7 @@ cdef class QuotaSensor:
         self.add(value, monotonic_ms)
 
     def rate(self, int64_t monotonic_ms):
-        """Returns the units per second in the present samples."""
+        """Returns the measured rate at the time `monotonic_ms`, in units per second."""
         cdef int64_t window_ms
         cdef double total = self.sum_of(monotonic_ms, &window_ms)
         return total / (<double> window_ms / 1000)

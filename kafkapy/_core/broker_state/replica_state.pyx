@@ -12,7 +12,7 @@ cdef class PeerState:
 
 
 cdef class ReplicaState:
-    """The position and the lag of one follower, shared by the gate and the Python path. Base of RemoteReplica.
+    """Base of RemoteReplica: the position and the lag of one follower, as C fields that compiled code and Python share.
 
     Used by the owner thread only. Times are milliseconds of a monotonic clock.
     """

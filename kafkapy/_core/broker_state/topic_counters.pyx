@@ -1,4 +1,7 @@
-"""Counters of topics as plain C fields, which the gate and the Python path share."""
+"""Counters of topics as plain C fields.
+
+Python counts in them, and so does the gate: the compiled code that serves usual requests without the interpreter lock.
+"""
 
 # The names of the counters in Python, in the order of the enumeration.
 COUNTER_NAMES = (
@@ -8,7 +11,7 @@ COUNTER_NAMES = (
 
 
 cdef class TopicCounters:
-    """The counters of one topic since the broker began to host it. The owner thread counts, any thread reads."""
+    """The counters of one topic since the broker began to host it. Written by the owner thread, read by any thread."""
 
     def __init__(self, bytes labels=b"", TopicCounters total=None):
         """Creates counters with the value 0. `labels` is the text that names the topic on the page of metrics.
