@@ -124,7 +124,10 @@ cdef class ArrowInput:
         return 0
 
     cdef const ArrowSchema *column_schema(self, int index) except NULL:
-        """Returns the schema of a column; for a column that the table lacks, that of an empty type."""
+        """Returns the schema of the column with this index in INPUT_COLUMNS.
+
+        If the table lacks the column, returns a schema with an empty type.
+        """
         return &absent_column if self.places[index] < 0 else self.schema.children[self.places[index]]
 
     def next_batch(self):
@@ -225,7 +228,7 @@ cdef void release_array(ArrowArray *array) noexcept:
 
 
 cdef str failure_of(ArrowInput rows, int code):
-    """Returns the text of the stream's last error; if it has no text, a text with its number `code` (an errno)."""
+    """Returns the text of the stream's last error, or "error" with its number `code`, an errno, if it has no text."""
     cdef const char *message = NULL
     if rows.stream.get_last_error != NULL:
         message = rows.stream.get_last_error(&rows.stream)

@@ -43,7 +43,8 @@ cdef int64_t row_at(const int32_t *offsets, int64_t low, int64_t high, int64_t p
 
 cdef int64_t next_row(const ArrowColumn *column, int64_t row, int64_t rows, const uint8_t *needle,
                       Py_ssize_t size) noexcept nogil:
-    """Returns the first row, at least `row` and below `rows`, whose bytes contain the needle; -1 if there is none."""
+    """Returns the first row whose bytes contain the needle, searching from `row` up to `rows` - 1; -1 if there is none.
+    """
     cdef const int32_t *offsets = offsets_of(column)
     cdef const uint8_t *at = column.data + offsets[row]
     cdef const uint8_t *end = column.data + offsets[rows]

@@ -341,11 +341,12 @@ cdef object record_error(const RecordCheck *check, object topic_partition):
 
 
 def assign_offsets(buffer, list summaries, int64_t base_offset, int32_t leader_epoch, int64_t log_append_time_ms=-1):
-    """Assigns offsets and epoch to the validated batches of a writable buffer, in place; returns the next offset.
+    """Assigns offsets and the leader epoch to the validated batches of a writable buffer, in place.
 
-    If `log_append_time_ms` is not -1, the timestamp type of each header becomes log append time, with this timestamp
-    as the largest. Otherwise the type becomes create time, and the largest timestamp that of the batch's records. The
-    CRC is computed again only if one of the two values differs from the header. The summaries get the same values.
+    Returns the offset after the last batch. `summaries` are the results of `validate_batches`, and are updated too. If
+    `log_append_time_ms` is not -1, each header gets the timestamp type log append time and this largest timestamp.
+    Otherwise it gets the type create time and the largest timestamp of the batch's records. The CRC is computed again
+    only if the type or the largest timestamp in the header changes.
     """
     cdef Py_buffer view
     cdef BatchSummary summary

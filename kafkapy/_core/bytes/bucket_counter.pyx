@@ -1,4 +1,4 @@
-"""Counts the records of batches by client and by the time bucket of their timestamps.
+"""Counts the records of batches by client and by the time bucket of their timestamps, for the audit of topics.
 
     batch of magic 2 -> its client, by offset -> (decompressed) records -> timestamp -> bucket -> table of counts
 
@@ -25,8 +25,10 @@ cdef enum:
 cdef class BucketCounter(RecordDecompressor):
     """A table of counts, which `count` fills and `take` empties. Used by one thread at a time.
 
-    It has at most `MOST_COUNTS` pairs of client and bucket. `count` stops before a batch if there are `FULL_COUNTS`, so
-    that only a single batch with thousands of buckets can have more; `uncounted` has the number of its further records.
+    An entry of the table has the number of records of one client in one time bucket. `count` stops before a batch if
+    the table has `FULL_COUNTS` entries or more, and the caller has to call `take`. The table never has more than
+    `MOST_COUNTS` entries. A single batch with thousands of buckets may need more; the records that are not counted for
+    this reason are counted in `uncounted`.
     """
 
     def __init__(self, int64_t bucket_size_ms):
@@ -72,10 +74,12 @@ cdef class BucketCounter(RecordDecompressor):
         self.client_count, self.aborted_count = len(starts), len(ranges)
 
     def count(self, chunk, Py_ssize_t length, int64_t start_offset):
-        """Counts the records from `start_offset` on of the whole batches at the beginning of `chunk[:length]`.
+        """Counts the records at or above `start_offset` of the complete batches in `chunk[:length]`.
 
-        Returns why it stopped (COUNTED, FULL, OTHER or CORRUPT), the size of the batches that it has passed, and the
-        offset after the last one. *Borrows* `chunk`.
+        Returns (reason, bytes, next offset): why it stopped, the size of the batches before that point, and the offset
+        after the last batch that was counted. The reason is COUNTED if no complete batch is left, FULL if `take` has to
+        empty the table, OTHER for messages of magic 0 or 1 or a batch that only Python can decompress, and CORRUPT for
+        a damaged batch. *Borrows* `chunk`.
         """
         cdef const uint8_t[::1] data = chunk
         cdef Py_ssize_t pos = 0
@@ -89,14 +93,19 @@ cdef class BucketCounter(RecordDecompressor):
         return status, pos, next_offset
 
     def count_other(self, int64_t offset, int64_t timestamp, int64_t producer_id):
-        """Counts a record of a batch at which `count` has stopped with OTHER; the producer id is -1 outside of a
-        transaction."""
+        """Counts one record of a batch at which `count` has stopped with OTHER.
+
+        `producer_id` is -1 if the record does not belong to a transaction; `timestamp` is in ms since 1970.
+        """
         self.choose(producer_id, producer_id >= 0, offset)
         self.count_timestamp(timestamp, 1)
 
     def take(self):
-        """Returns (number of the client, whether the transaction was aborted, bucket, number of records) of all counts,
-        and empties the table. A bucket is the time of its beginning in ms."""
+        """Returns the counts, and empties the table.
+
+        Each count is (number of the client, whether the records belong to an aborted transaction, bucket, number of
+        records). A bucket is identified by the time at which it begins, in ms since 1970.
+        """
         cdef list taken = []
         cdef int index
         for index in range(TABLE_SLOTS):
@@ -134,8 +143,10 @@ cdef class BucketCounter(RecordDecompressor):
             pos[0] += <Py_ssize_t> header.size
 
     cdef int count_batch(self, const uint8_t *buf, const BatchHeader *header, int64_t start_offset) noexcept nogil:
-        """Counts the records of the batch at `buf` from `start_offset` on; returns CHUNK_COUNTED, OTHER_FORMAT or
-        BATCH_CORRUPT."""
+        """Counts the records at or above `start_offset` of the batch at `buf`.
+
+        Returns CHUNK_COUNTED, OTHER_FORMAT if only Python can decompress the batch, or BATCH_CORRUPT.
+        """
         cdef int32_t first_delta = <int32_t> max(start_offset - header.base_offset, <int64_t> 0)
         cdef int codec = header.attributes & CODEC_MASK
         if header.attributes & CONTROL_FLAG or header.record_count <= 0:
@@ -155,7 +166,10 @@ cdef class BucketCounter(RecordDecompressor):
 
     cdef int count_records(self, const uint8_t *buf, Py_ssize_t end, const BatchHeader *header,
                            int32_t first_delta) noexcept nogil:
-        """Counts the records in `buf[:end]` whose offset delta is at least `first_delta`."""
+        """Counts the records in `buf[:end]` whose offset delta is at least `first_delta`.
+
+        Returns CHUNK_COUNTED, or BATCH_CORRUPT for a malformed record.
+        """
         cdef int64_t timestamp, timestamp_delta = 0
         cdef int32_t index, length = 0, offset_delta = 0
         cdef Py_ssize_t pos = 0, at
@@ -242,9 +256,10 @@ cdef class BucketCounter(RecordDecompressor):
         slot.number += number
 
     cdef BucketCount *slot_of(self, int64_t bucket_ms) noexcept nogil:
-        """Returns the slot of the bucket for the chosen client, a new one if there is none; NULL if the table is full.
+        """Returns the slot of the table for a bucket and the client that `choose` has found; NULL if the table is full.
 
-        The caller increases the number of a new slot.
+        If there is no such slot, the function takes an empty one. The caller then has to increase the slot's number of
+        records, since a slot with the number 0 counts as empty.
         """
         cdef size_t at = (<size_t> (bucket_ms // self.bucket_size_ms) * 31 + <size_t> self.client * 7919
                           + self.is_aborted)

@@ -101,7 +101,10 @@ def decompress(int codec, data, int64_t max_bytes):
 
 
 def decompress_chunks(int codec, data):
-    """Returns an iterator over non-empty chunks of at most CHUNK_BYTES. Raises DecompressionError while iterating."""
+    """Returns an iterator over the decompressed bytes, in non-empty chunks of at most CHUNK_BYTES.
+
+    The iterator raises DecompressionError if the data are invalid.
+    """
     view = memoryview(data).cast("B")
     if codec == CODEC_NONE:
         return plain_chunks(view)
@@ -140,10 +143,10 @@ def largest_decompressed_size(int codec, data):
 
 
 def work_to_open(records):
-    """Estimates the work of decompressing the first batch of `records` (bytes-like), in bytes of lz4 output.
+    """Estimates how much work it is to decompress the first batch of `records` (bytes-like), without decompressing it.
 
-    The result is the size of the lz4 output that takes as long to produce; it is an upper bound. Returns 0 if the batch
-    is not compressed, not of magic 2, or incomplete.
+    The result is an upper bound that can be compared between codecs: the number of bytes that lz4 decompresses in the
+    same time. Returns 0 if the batch is not compressed, not of magic 2, or incomplete.
     """
     cdef Py_buffer view
     cdef BatchHeader header

@@ -1,7 +1,7 @@
-"""Splits a byte stream into Kafka's size-prefixed frames: step two of the data path, slab -> frame.
+"""Splits a byte stream into Kafka's frames, each of which begins with its size as an int32.
 
-The functions use no socket and store nothing. The reactor uses the inline functions of `frame.pxd`; `split_frames`
-applies the same rule for Python (clients, tests).
+The functions use no socket and store nothing. The broker's reactor uses the inline functions of `frame.pxd`.
+`split_frames` does the same for Python code, such as clients and tests.
 """
 
 from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES
@@ -10,7 +10,9 @@ from kafkapy.errors import ProtocolViolation
 
 
 def split_frames(const unsigned char[:] buffer, int max_size, int min_size=0):
-    """Returns (list of (start, end) of the payloads, bytes consumed) of the complete frames in `buffer`.
+    """Returns the positions of the complete frames in `buffer`, and the number of bytes that they take.
+
+    The result is ([(start, end), ...], bytes); a pair has the position of a frame's payload, without the size prefix.
 
     Raises ProtocolViolation for a size prefix below `min_size`, such as a negative one, or above `max_size`.
     """

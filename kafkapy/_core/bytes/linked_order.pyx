@@ -1,6 +1,6 @@
 """A doubly linked list of objects that can be changed without the interpreter lock.
 
-Used for the partitions of a fetch session in reading order, and for sessions in the order of their last use.
+It keeps the partitions of a fetch session in the order in which they are read, and sessions by their last use.
 """
 
 

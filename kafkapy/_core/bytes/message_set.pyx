@@ -260,10 +260,10 @@ def build_message(int64_t offset, int64_t timestamp, key, value, *, int magic, i
 
 
 def build_message_set(records, *, int magic, int compression=0, level=None, int timestamp_type=0):
-    """Returns the message set of `records`, (offset, timestamp, key, value) each, with ascending offsets.
+    """Returns the message set of `records`: tuples (offset, timestamp, key, value) with ascending offsets.
 
-    With a codec in `compression` the set is one compressed message, which has the largest timestamp of the records with
-    magic 1. The records are consumed one by one. Raises ValueError for zstd, which these formats do not have.
+    If `compression` is a codec, the set is one compressed message. With magic 1 its timestamp is the largest timestamp
+    of the records. The records are consumed one by one. Raises ValueError for zstd, which these formats do not have.
     """
     cdef int attributes = compression | (LOG_APPEND_TIME_FLAG if timestamp_type and magic else 0)
     cdef int64_t first_offset = 0, last_offset = -1, max_timestamp = NO_TIMESTAMP, offset, timestamp

@@ -1,4 +1,4 @@
-"""Offset map of the log cleaner: key -> newest offset."""
+"""The offset map of the log cleaner, which has the newest offset of each key of a compacted log."""
 import os
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -74,16 +74,16 @@ def siphash(bytes secret not None, bytes data not None):
 
 
 cdef class OffsetMap:
-    """A map of keys to offsets. Its memory exists between `clear` and `release`.
+    """A map of record keys to their newest offsets, for the log cleaner. Its memory exists from `clear` to `release`.
 
     Invariant: entries <= max_entries < slot_count, so that a search ends. Used by one thread.
     """
 
     def __init__(self, int64_t memory_bytes, double load_factor=0.9, bytes secret=None):
-        """Creates a map that uses at most `memory_bytes`, of whose slots at most the share `load_factor` is filled.
+        """Creates a map that uses at most `memory_bytes`, and fills at most the fraction `load_factor` of its slots.
 
-        `secret`, 16 bytes that are random by default, is the key of the hash function, so that clients cannot choose
-        record keys that collide. Raises ValueError if the map could not hold one key.
+        `secret` has 16 bytes, by default random ones. It is the key of the hash function, so that clients cannot choose
+        record keys whose hashes collide. Raises ValueError if the map could not hold one key.
         """
         self.largest_slots = memory_bytes // sizeof(Slot)
         if not 0 < load_factor < 1 or self.largest_slots * load_factor < 1:

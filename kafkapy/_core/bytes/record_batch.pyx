@@ -28,8 +28,8 @@ PRODUCER_ID_AT = layout.PRODUCER_ID_AT
 cdef class Record:
     """One record, copied from its batch. Immutable.
 
-    `timestamp` is in ms since 1970. The key, the value and the values of headers are bytes or None. In a header key
-    that is not valid UTF-8, surrogates stand for the invalid bytes.
+    `timestamp` is in ms since 1970. The key, the value and the values of headers are bytes or None. A header key is a
+    str; bytes in it that are not valid UTF-8 are represented by surrogates (Python's "surrogateescape").
     """
 
     cdef readonly int64_t offset

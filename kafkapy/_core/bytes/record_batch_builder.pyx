@@ -60,8 +60,8 @@ cdef class RecordBatchBuilder:
         """Adds a record at the next offset, or at `offset`, which may be higher but not lower. Returns its offset.
 
         `timestamp` is in ms since 1970. Key and value are bytes-like or None; headers are pairs of a name (str or
-        bytes) and a bytes-like value or None. A str is written as UTF-8, in which surrogates become the bytes that they
-        escape.
+        bytes) and a bytes-like value or None. A str is written as UTF-8 with Python's error handler "surrogateescape",
+        because names that were read from invalid UTF-8 contain surrogates.
         """
         cdef int64_t at = self.base_offset + self.last_offset_delta + 1 if offset is None else offset
         cdef int64_t offset_delta = at - self.base_offset

@@ -31,7 +31,7 @@ cdef const uint8_t *XERIAL_MAGIC = b"\x82SNAPPY\x00"
 
 
 cdef class RecordDecompressor:
-    """A decompressor with its memory and the libraries' contexts. Used by one thread at a time."""
+    """Decompresses batches without the interpreter lock, and reuses its memory. Used by one thread at a time."""
 
     def __cinit__(self):
         self.allowance = WAKE_UP_ALLOWANCE
@@ -49,9 +49,9 @@ cdef class RecordDecompressor:
     def largest_timestamp(self, batch):
         """Returns the largest timestamp (ms) of the records of a compressed batch, or -1 if they have none.
 
-        Returns None if the batch is invalid, or too much work, or of a kind that only Python can decompress. Any
-        timestamp is accepted. The limit on the work of decompression applies to each call separately. *Borrows*
-        `batch`, a bytes-like object.
+        Returns None if the batch is invalid, takes more than the allowed work to decompress, or is of a kind that only
+        Python can decompress. Each call has its full allowance of work. Any timestamp is accepted. *Borrows* `batch`, a
+        bytes-like object.
         """
         cdef BatchHeader header
         cdef BatchLimits limits

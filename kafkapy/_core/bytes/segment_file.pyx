@@ -278,7 +278,7 @@ cdef void segment_file_cut(SegmentFile file, int64_t size) noexcept nogil:
 
 
 cdef class FileRange:
-    """The `length` bytes from `position` of a segment file. Immutable; *pins* the file's descriptor."""
+    """The `length` bytes from `position` of a segment file. Immutable; it keeps the file's descriptor open."""
 
     def __cinit__(self, SegmentFile file not None, int64_t position, int64_t length):
         if file.descriptor.fd < 0:

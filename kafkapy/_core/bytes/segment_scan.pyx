@@ -1,6 +1,6 @@
-"""Searches the batch headers of a log file by offset or by timestamp, or walks to the end. Reads by pread.
+"""Searches the batch headers of a log file by offset or by timestamp, or reads all of them. Reads by pread.
 
-All formats have the same framing, so one walk serves magic 0, 1 and 2:
+All formats have the same framing, so the same functions read magic 0, 1 and 2:
 
     0 offset int64 | 8 size int32 (bytes after this field) | ... | 16 magic int8
     magic 2:  12 partition leader epoch int32 | 23 last offset delta int32 | 35 max timestamp int64
@@ -45,8 +45,8 @@ cdef struct Walk:
 cdef Step ensure(Walk *walk, int64_t length) noexcept nogil:
     """Loads the `length` bytes at `walk.position` into the buffer, unless they are there already.
 
-    `length` is at most SCAN_CHUNK, and the bytes end before the end of the walk. Returns STEP_OK, or another STEP_
-    status if they cannot be read.
+    `length` is at most SCAN_CHUNK, and the bytes do not extend beyond `walk.end`. Returns STEP_OK, or another STEP_
+    status if the bytes cannot be read.
     """
     cdef int64_t have = walk.chunk_position + walk.chunk_length - walk.position
     cdef int64_t want
@@ -173,11 +173,12 @@ def find_batch_by_timestamp(int fd, int64_t position, int64_t end, int64_t times
 
 
 def scan_to_end(int fd, int64_t position, int64_t end):
-    """Reads all headers from `position` on, up to the last complete batch.
+    """Reads all batch headers from `position` up to the position `end`; stops at the last complete batch.
 
-    Returns (end of that batch, next offset, greatest timestamp, last offset of the batch with this timestamp, bytes of
-    the last batch). The next offset is -1 without a batch, the timestamp and its offset are -1 without timestamps.
-    Stops without an error at a header that is no batch; does not verify checksums. Raises OSError.
+    Returns (position after the last complete batch, next offset, greatest timestamp, last offset of the batch with this
+    timestamp, size of the last batch in bytes). If there is no batch, the next offset is -1. If the batches have no
+    timestamps, the greatest timestamp and its offset are -1. Stops without an error at bytes that are no batch header;
+    does not verify checksums. Raises OSError.
     """
     cdef Walk walk
     cdef Step step

@@ -1,4 +1,4 @@
-"""Pooled memory for received and sent bytes: step one of the data path, socket -> slab.
+"""Pooled memory for bytes that are received from sockets or sent to them.
 
 A slab is a block of memory with an atomic reference count. Its pool *owns* it. Each caller of `slab_retain` *pins* it:
 a request, a connection's unparsed bytes, a response being sent. The last `slab_release` pushes the slab on the pool's

@@ -1,7 +1,7 @@
 # cython: language_level=3
 """Reader and Writer of the protocol's types: big-endian numbers, and strings, bytes and arrays with their lengths.
 
-This is the third step of the data path: a request's fields are decoded, and record bytes stay a slice. A length has two
+A Reader decodes the fields of a request, but returns record bytes as a slice of the received bytes. A length has two
 encodings: plain (int16 for a string, int32 otherwise, -1 is null) and compact (KIP-482: an unsigned varint of
 length + 1, 0 is null).
 
@@ -103,7 +103,7 @@ cdef class Reader:
     cdef Py_ssize_t read_length(self, bint compact, bint is_string) except -2:
         """Reads the length of a string or of bytes; returns it, or -1 for null.
 
-        `compact` means that it is a varint. Raises ProtocolViolation if fewer bytes are left, or a string is too long.
+        If `compact`, the length is a varint. Raises ProtocolViolation if fewer bytes are left, or a string is too long.
         """
         cdef Py_ssize_t length
         if compact:
@@ -568,9 +568,10 @@ cdef class Writer:
         return 0
 
     cpdef Py_ssize_t write_unknown_tags_below(self, unknown, Py_ssize_t index, int64_t below) except -1:
-        """Writes the unknown tagged fields from `unknown[index]` on whose tag is less than `below`.
+        """Writes the unknown tagged fields that precede the known field with the tag `below`, since tags ascend.
 
-        `unknown` has pairs (tag, bytes) in ascending order. Returns the index of the first field that was not written.
+        `unknown` has pairs (tag, bytes) in ascending order; writes those from the index `index` on whose tag is less
+        than `below`. Returns the index of the first field that was not written.
         Raises EncodeError if a field has the tag `below`, which is that of a known field.
         """
         cdef int64_t number
