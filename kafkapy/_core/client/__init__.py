@@ -1,1 +1,2 @@
-"""The client's hot path: batches being filled, fetched batches, records as Arrow columns, and the socket."""
+"""The compiled part of the client: batches being filled, fetched batches, records as Arrow columns, and the socket.
+"""

@@ -1,4 +1,4 @@
-"""Copies a batch's records into columns in one pass. The layout of a record is in record_scanner.pxd."""
+"""Copies a batch's records into Arrow columns in one pass. record_scanner.pxd describes the layout of a record."""
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, uint64_t
 from libc.string cimport memcpy
@@ -15,7 +15,7 @@ cdef enum:
 cdef inline Py_ssize_t pass_varint(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t *value) noexcept nogil:
     """Reads a varint at `pos` into `value`; returns the position after it, or a negative number if it is malformed.
 
-    A varint of one byte, the usual case, takes less time than with `read_varint`.
+    It does the same as `read_varint`, but is faster for a varint of one byte, which is the usual case.
     """
     if pos < end and buf[pos] < 0x80:
         value[0] = (buf[pos] >> 1) ^ -<int32_t>(buf[pos] & 1)
@@ -160,7 +160,7 @@ cdef int put_records(RecordColumns *columns, RecordSpan *span, int64_t *next_off
 
 
 cdef inline int put_fields(RecordColumns *columns, const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end) noexcept nogil:
-    """Copies the key, the value and the headers of a record to those of these columns that are requested.
+    """Copies the key, the value and the headers of a record to their columns; skips a column that is not requested.
 
     The length of the record's key is at `pos`, and the record ends at `end`. Returns ROWS_OK, or another ROWS_ status
     if the record cannot be copied, for example because it is damaged.

@@ -1,7 +1,7 @@
 """Adds the rows of a table to a producer's batches, without a Python object for each row.
 
-Like `RecordAccumulator`, it has no lock of its own: a row is added between two points at which the interpreter lock
-could change hands.
+Like `RecordAccumulator`, it has no lock of its own. The code that adds a row never releases the interpreter lock, so
+that no other thread runs while a row is added.
 """
 from cpython cimport array
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -28,7 +28,9 @@ cdef struct RowPlace:
 
 
 cdef class BatchRows:
-    """The rows of one table that are in one batch. It watches the batch, and passes the outcome on to `delivery` once.
+    """The rows of one table that are in one batch of a producer.
+
+    When the batch has an outcome, the object reports it once to `delivery`, as ArrowSender describes.
     """
 
     cdef readonly ProducerBatch batch
@@ -84,8 +86,9 @@ cdef class BatchRows:
 cdef class ArrowSender:
     """Sends the rows of a table to one topic. Used by one thread at a time.
 
-    `delivery` is informed of each new batch by `begin`, and of its outcome by `finish(rows, count)`. If the accumulator
-    does not take plain records, because it has serializers for example, each row goes through its method `send`.
+    The method `begin` of `delivery` is called for each new batch, and `finish(rows, count)` when the batch has an
+    outcome; `rows` is its BatchRows, and `count` the number of its rows. If the accumulator does not accept encoded
+    records, for example because it has serializers, each row is passed to its method `send`.
     """
 
     cdef RecordAccumulator accumulator
@@ -131,9 +134,9 @@ cdef class ArrowSender:
         return True
 
     def send_refused_row(self):
-        """Sends the row for which there was no memory, and returns True; None if there is still no memory.
+        """Sends the row for which `advance` found no memory, and returns True; None if there is still no memory.
 
-        Raises as `advance` does. Runs no code of the library that has made the table.
+        Raises the same errors as `advance`. Unlike `advance`, never calls the library that has made the table.
         """
         if not self.send_row(self.next_index):
             return None
@@ -216,7 +219,8 @@ cdef class ArrowSender:
     cdef BatchRows prepare(self, int64_t partition):
         """Returns the BatchRows of a partition's newest batch; None if no row was sent to the partition yet.
 
-        Also makes a spare BatchRows for another batch. Both have memory for one more row.
+        Reserves memory for one more row in this object, and makes a spare BatchRows in case the row begins a new batch,
+        so that `note` allocates no memory.
         """
         cdef BatchRows rows
         while len(self.open_rows) <= partition:
@@ -246,7 +250,10 @@ cdef class ArrowSender:
         return 0
 
     cdef int send_slowly(self, int64_t index) except -1:
-        """Sends a row of the present batch of the table by the accumulator's method `send`, as Python objects."""
+        """Sends a row of the present batch of the table as Python objects, by the accumulator's method `send`.
+
+        It is needed if the accumulator does not accept encoded records, for example because it has serializers.
+        """
         cdef DeliveryFuture future
         cdef int64_t partition_index
         key, value, partition, timestamp, headers = self.source.row(index)

@@ -126,10 +126,11 @@ cdef class AcquiredOffsets:
 @cython.binding(False)  # a method that is no Cython function is called in half the time
 @cython.no_gc  # created with each record; what a view shows must not refer back to the view
 cdef class RecordView:
-    """The base of a class that shows records by methods. Subclasses declare no slots and no `__init__`.
+    """The base of a class whose methods return the fields of a record, like the Message of confluent-kafka.
 
-    `_record` is the ConsumerRecord, or an object with the same attributes. `_error` and `_latency` belong to the
-    subclass; they are None in a view of a record. The methods here are those that programs call for each record.
+    Subclasses declare no slots and no `__init__`. `_record` is the ConsumerRecord, or an object with the same
+    attributes. `_error` and `_latency` belong to the subclass; they are None in a view of a record. This class has the
+    methods that programs call for each record, because they are faster in compiled code.
     """
 
     cdef public object _record, _error, _latency
@@ -389,11 +390,12 @@ cdef class FetchedRecords(FetchedBatches):
         return record
 
     def fill(self, ArrowBatch batch not None):
-        """Adds rows to `batch` until it is full or has max_rows; fewer only at the end, or before a damaged batch.
+        """Adds a row to `batch` for each record from `next_offset` on; returns the number of rows added.
 
-        Returns the number of rows added. Runs without the interpreter lock. Records of several partitions may be added
-        to a batch one after another. If the first batch to read is damaged, raises ApiError with CORRUPT_MESSAGE or
-        INVALID_RECORD. Raises ApiError with MESSAGE_TOO_LARGE for a record that does not fit into columns.
+        Stops when `batch` has reached its limit of rows or bytes, after the last record, or before a damaged batch of
+        records. Runs without the interpreter lock. Records of several partitions may be added to `batch` one after
+        another. If the first batch of records is damaged, raises ApiError with CORRUPT_MESSAGE or INVALID_RECORD.
+        Raises ApiError with MESSAGE_TOO_LARGE for a record that does not fit into columns.
         """
         cdef bytes topic = self.topic.encode("utf-8", "replace")
         cdef int64_t rows = batch.content.rows

@@ -175,9 +175,10 @@ cdef class FrameSocket:
     def take_ahead(self):
         """Raises the low-water mark, so that the kernel receives more before the next `receive`.
 
-        The kernel acknowledges data at once while fewer bytes than the mark are unread, and otherwise only after a
-        read. With a low mark, a broker with a small send buffer, as Apache Kafka's is by default, would stop sending
-        after 256 KB, and wait for that read.
+        The mark is the number of received bytes below which the kernel does not wake a reader. While fewer bytes than
+        the mark are unread, the kernel acknowledges data at once. When more are unread, it acknowledges data only after
+        the next read. A broker with a small send buffer, which is the default of Apache Kafka, stops sending while 256
+        KB are not acknowledged.
         """
         self.wait_for(AHEAD_BYTES)
 

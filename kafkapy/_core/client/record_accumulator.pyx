@@ -1,8 +1,8 @@
 """A producer's unsent records: batches by partition, and the futures of their delivery.
 
-All work per record is done here, without a lock of its own: a record is added between two points at which the
-interpreter lock could change hands. Anything that may run other code (an allocation that collects garbage) comes
-before, and the state is checked again afterwards.
+All work per record is done here, without a lock of its own. The code that adds a record to a batch never releases the
+interpreter lock, so that no other thread runs while a record is added. Steps that may run other code, such as an
+allocation that collects garbage, precede this code, which therefore checks the state again.
 """
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
@@ -389,7 +389,10 @@ cdef class TopicQueues:
             self.sticky_bytes += key_size + value_size + 8
 
     def count(self, DeliveryFuture future not None):
-        """Adds a sent record to the bytes that were sent to the present sticky partition, if that is its partition."""
+        """Adds the size of a sent record to `sticky_bytes`, if its partition is the present sticky partition.
+
+        After enough bytes, the producer chooses another sticky partition.
+        """
         self.count_record(future.batch.queue.partition, future.key_size, future.value_size)
 
 
