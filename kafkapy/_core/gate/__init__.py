@@ -1,1 +1,4 @@
-"""The gate: serves the usual produce and fetch requests without the interpreter lock."""
+"""The gate: compiled code that serves usual Produce and Fetch requests without the interpreter lock.
+
+It declines every other request, which the request handlers in Python then serve (the Python path).
+"""

@@ -1,10 +1,10 @@
 """Produce requests with acks=all that wait in the gate until the high watermark passes their records.
 
-Each waiting request is one allocation with its complete answer, without a Python object. It is complete when all of its
-partitions are. A partition of it is complete when the high watermark has reached the records, this broker no longer
-leads the partition, or the deadline has come. The answers of a connection are sent in the order of its requests. Python
-completes an answer with an error, since it knows the leader that the answer has to name, and counts the error; all
-other answers are sent without Python.
+Each waiting request is one allocation, which contains its whole answer, and no Python object. A request is complete
+when all of its partitions are. A partition is complete when the high watermark has reached the records, this broker no
+longer leads the partition, or the deadline has come. The answers of a connection are sent in the order of its requests.
+If an answer has an error, Python fills in the present leader and counts the error. All other answers are sent without
+Python.
 
 A request whose connection was closed stays in the lists of its partitions, and is freed when it is complete. The number
 of requests that wait is limited for each connection (DEFERRED_LIMIT).
@@ -110,7 +110,8 @@ cdef void close_part(GateContext gate, AwaitedOffset *part, int16_t error) noexc
 cdef void send_complete(GateContext gate, ConnectionState *connection) noexcept nogil:
     """Sends the complete answers of a connection in order, up to the first one that is not complete or has an error.
 
-    An answer with an error is sent in phase 2 (`DataGate.complete_failed`), after Python has completed the answer.
+    An answer with an error is sent later, when Python code runs (`DataGate.complete_failed`): Python has to fill in the
+    present leader of the partition.
     """
     cdef AwaitedProduce *first
     cdef uint8_t *at

@@ -1,8 +1,9 @@
 """Permissions and quotas in the gate, which serves only the clients whose permissions and quotas Python has looked up.
 
-They are attached to the connection (`ConnectionState.gate_rights`, `gate_limits`), and valid while their
-generation is that of the gate, which changes with the ACLs and with the quotas. A client that is not known, not
-permitted, or over its quota is left to Python with nothing changed; Python decides, and attaches what it has found.
+Python attaches them to the connection (`ConnectionState.gate_rights`, `gate_limits`). Each has a generation, the number
+of changes of ACLs or quotas when it was looked up. It is valid while the gate's own number is the same. If a client is
+not known, not permitted, or over its quota, the gate changes nothing and leaves the request to Python. Python decides,
+and attaches the permissions and quotas that it has looked up.
 """
 
 from cpython.ref cimport PyObject
@@ -46,9 +47,10 @@ cdef inline bint is_current(ClientRights rights, int64_t generation) noexcept no
 
 cdef bint admits_requests(GateContext gate, ClientLimits limits, const uint8_t *client_id,
                           int32_t length) noexcept nogil:
-    """Returns whether `limits` are valid and belong to the client id in a request, null if `length` is negative.
+    """Returns whether `limits` are valid and belong to the client id in a request.
 
-    If so, sets `gate.is_over_time`, which is true if the client has used up its quota of request time.
+    The client id is the `length` bytes at `client_id`, or null if `length` is negative. If the result is True, sets
+    `gate.is_over_time`, which is true if the client has used up its quota of request time.
     """
     prefetch(<PyObject *> limits.request)
     prefetch(<PyObject *> limits.produce)

@@ -1,10 +1,13 @@
-"""The data gate: serves the usual Produce and Fetch requests in phase 1 of the reactor, and notifies Python in phase 2.
+"""The data gate: serves usual Produce and Fetch requests without the interpreter lock.
+
+The reactor presents each request to the gate in phase 1, when it reads the sockets without the lock. In phase 2, when
+Python code runs, the gate notifies Python of the partitions that it has changed.
 
 Python adds and removes partitions (`add`, `remove`), and decides for each whether the gate may serve fetches from it
 (`PartitionState.is_gated`) and append to it (`is_leader`, `is_for_clients`). Python also stores in the gate what a
 client may do and which quotas it has (`set_rights`, `set_limits`); the gate leaves the requests of other clients to
-Python. A feature that the gate does not know shuts the gate (`shut`), and every request then takes the Python path. The
-gate reads the machine's wall clock itself.
+Python. A feature that the gate does not support calls `shut`; every request is then served by the handlers in Python
+(the Python path). The gate reads the machine's wall clock itself.
 """
 
 from cpython.ref cimport PyObject
@@ -43,7 +46,7 @@ WAITS = GATE_WAITS
 cdef bint read_header(FrameCursor *cursor, RequestHead *head, const uint8_t *data, int32_t size) noexcept nogil:
     """Reads the fixed part of a request header into `head`, and the position after it into `cursor`.
 
-    Returns False if the header is one that the Python path has to handle.
+    Returns False if the header is malformed or unusual, so that Python has to handle the request.
     """
     cursor.data = data
     cursor.pos = 0
@@ -81,9 +84,10 @@ cdef enum:
 
 
 cdef void finish(void *context) noexcept nogil:
-    """Writes the gathered batches and answers their requests, at the end of phase 1 of the reactor's loop.
+    """Writes the batches of all produce requests of this pass of the reactor, and answers these requests.
 
-    Also allows the decompressor its full work again for the next wake-up.
+    The reactor calls this function after it has read all sockets, so that one write is made for each partition. Also
+    renews the decompressor's allowance of work for the next pass.
     """
     if (<GateContext> context).request_count:
         produce_finish(<GateContext> context)
@@ -243,11 +247,12 @@ cdef class DataGate(GateContext):
     def serve_or_await(self, Request request not None):
         """Serves a fetch that arrived with too little to read (`Request.waits`), or returns what to wait for.
 
-        Called in phase 2, since requests of the same wake-up may have appended after the fetch arrived. Returns
-        (verdict, partitions, milliseconds, replica id). With WAITS these are the partitions that a consumer's fetch
-        waits for, the longest time to wait (`max_wait_ms`), and the id of the follower that sent the fetch, or -1 for a
-        consumer. For a follower the list is empty, since its fetch may have thousands of partitions. With ANSWERED or
-        DECLINED, which have the same meaning as in `serve_held`, the last three elements are [], 0 and -1.
+        Called in phase 2, since other requests of this pass of the reactor may have appended after the fetch arrived.
+
+        Returns (verdict, partitions, max_wait_ms, replica id). If the verdict is WAITS, `partitions` are those for
+        which a consumer's fetch waits, and [] for a follower, whose fetch may have thousands of partitions;
+        `max_wait_ms` is the longest time to wait; the replica id is that of the follower, or -1 for a consumer. The
+        other verdicts, ANSWERED and DECLINED, mean the same as in `serve_held`, and come with [], 0 and -1.
         """
         cdef int verdict = self.present(request, FETCH_BEFORE_HOLDING)
         cdef list awaited = []
@@ -258,12 +263,12 @@ cdef class DataGate(GateContext):
         return verdict, awaited, self.max_wait_ms, self.read_replica_id
 
     def serve_held(self, Request request not None, *, bint at_deadline=False):
-        """Presents a held fetch to the gate again, in phase 2, and returns the GateVerdict.
+        """Presents a fetch that waits for data to the gate again, in phase 2, and returns the verdict.
 
-        ANSWERED: the answer is in the output, or the connection was closed and needs no answer. DECLINED: nothing has
-        changed, and Python has to serve the fetch; `has_lost_partition` is True if the reason is a partition that is no
-        longer served here. WAITS: there is still too little to read. With `at_deadline` the gate answers with the
-        available data and never returns WAITS.
+        ANSWERED: the answer is in the output, or the connection was closed and needs no answer. DECLINED: the gate has
+        changed nothing, and Python has to serve the fetch. `has_lost_partition` is then True if this broker no longer
+        serves one of the partitions. WAITS: there is still too little to read. With `at_deadline` the gate answers with
+        the available data and never returns WAITS.
         """
         return self.present(request, FETCH_AT_DEADLINE if at_deadline else FETCH_WHILE_HELD)
 
@@ -283,9 +288,10 @@ cdef class DataGate(GateContext):
         return verdict
 
     def notify_python(self):
-        """Calls `on_appended` and `on_append_failed` for the partitions that changed, and answers failed requests.
+        """Calls `on_appended` and `on_append_failed` for the partitions that the gate has changed.
 
-        The failed requests are produce requests that have waited. The reactor calls this function in phase 2.
+        Also sends the answers of produce requests that have waited and have an error. The reactor calls this function
+        in phase 2, when Python code runs.
         """
         cdef PartitionState partition
         cdef int append_errno
@@ -315,9 +321,9 @@ cdef class DataGate(GateContext):
         self.complete_failed()
 
     def expire_awaited(self, *, bint at_once=False):
-        """Completes the waiting produce requests whose deadline has come with REQUEST_TIMED_OUT.
+        """Answers the waiting produce requests whose deadline has passed with the error REQUEST_TIMED_OUT.
 
-        With `at_once` it completes all waiting produce requests in this way.
+        With `at_once`, answers all waiting produce requests with this error.
         """
         cdef int64_t next_ms = 0
         if self.oldest_awaited != NULL:

@@ -1,18 +1,18 @@
-"""The gated fetch path: the fast twin of server/handlers/fetch -> ReplicaManager -> Partition -> LogReader.
+"""Serves usual Fetch requests in compiled code. The Python path does the same for all of them, and is slower.
 
-    parse | gate open? | segment -> index -> batch header | answer: headers, and ranges of the segment files (sendfile)
+    gate          parse | gate open? | segment -> index -> batch header | answer: headers, and file ranges (sendfile)
+    Python path   server/handlers/fetch -> ReplicaManager -> Partition -> LogReader
 
-The gate serves the fetch of a consumer or follower without a session, or in an open session, if enough data is
-available. It declines what Python has to decide: a follower that may enter the ISR or has an outdated broker epoch; a
-consumer that may be referred to a replica in another rack; a session that begins, ends or changes its partitions; a
-fetcher whose log may diverge from this log; an offset that is out of range; a read_committed fetch of a log that may
-have open or aborted transactions; a segment whose files are not open yet.
+The gate serves a fetch without a session or in an open session, if enough data is available. It declines the cases that
+Python has to decide: a follower that may enter the ISR or has an outdated broker epoch; a consumer that may be referred
+to a replica in another rack; a session that begins, ends or changes its partitions; a fetcher whose log may diverge
+from this log; an offset that is out of range; a read_committed fetch of a log that may have open or aborted
+transactions; a segment whose files are not open yet. tests/property/test_gate_twin.py compares the answers of the two.
 
-The position of a follower is recorded when its fetch arrives, which may raise the high watermark and complete produce
-requests. A fetch that finds too few bytes has to wait: Python holds its bytes (replica/held_fetch), and presents them
-to the gate again after an append or a rise of the high watermark, and at the deadline. Until then nothing but the
-follower's position is changed, not even the fetch session (docs/decisions/held-fetch.md shows the sequence). The
-answers of the two paths are compared by tests/property/test_gate_twin.py.
+When a follower's fetch arrives, its position is recorded, which may raise the high watermark and complete produce
+requests. A fetch that finds too few bytes has to wait. Python stores its bytes (replica/held_fetch), and presents them
+to the gate again after an append or a rise of the high watermark, and at the deadline. Until then nothing else changes,
+not even the fetch session (docs/decisions/held-fetch.md shows the sequence).
 """
 
 from cpython.ref cimport PyObject
@@ -76,7 +76,7 @@ cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offs
                       bint min_one_message) noexcept nogil:
     """Finds the bytes to send from one segment, from `offset` up to the offset `limit` (-1: the segment's end). Returns
     1 if the bytes, which may be none, are found, 0 if the segment ends before `offset`, and -1 if the gate declines.
-    Python path: LogReader._read."""
+    LogReader._read does the same on the Python path."""
     cdef int64_t position, size, length, end, limit_position, limit_size
     cdef int found
     if <PyObject *> segment._file == NONE or <PyObject *> segment._offset_index == NONE:
@@ -117,7 +117,7 @@ cdef inline int64_t limit_within(SegmentsState segments, Py_ssize_t index, int64
 
 cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, SegmentsState segments, int64_t offset,
                    int64_t max_bytes) noexcept nogil:
-    """Finds the bytes to send from a log; returns False if the gate declines. Python path: LogReader.read."""
+    """Finds the bytes to send from a log; returns False if the gate declines. In Python: LogReader.read."""
     cdef Py_ssize_t index
     cdef int status = 0
     cdef int64_t limit = log.high_watermark if request.replica_id == CONSUMER else log.log_end_offset
@@ -223,7 +223,7 @@ cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchP
 
 cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *topic, int32_t topic_length,
                      int32_t partition, const FetchPlace *place, int count) noexcept nogil:
-    """Finds the bytes to send from the named partition for `gate.reads[count]`. Returns False if the gate declines."""
+    """Finds the bytes to send from a partition, and stores them in `gate.reads[count]`; False if the gate declines."""
     cdef bint by_id = request.version >= FIRST_FETCH_WITH_TOPIC_ID
     cdef PyObject *found = find_partition(gate, by_id, topic, topic_length, partition)
     return read_found(gate, request, found, topic_length, partition, place, count)
@@ -231,8 +231,8 @@ cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *top
 
 cdef bint read_found(GateContext gate, FetchRequest *request, PyObject *found, int32_t topic_length, int32_t partition,
                      const FetchPlace *place, int count) noexcept nogil:
-    """Finds the bytes to send from the partition `found` for `gate.reads[count]`. Returns False if the gate declines,
-    as it does if `found` is NULL because this broker does not host the partition."""
+    """Finds the bytes to send from the partition `found`, and stores them in `gate.reads[count]`. Returns False if the
+    gate declines. The gate declines if `found` is NULL, because this broker does not host the partition."""
     cdef FetchedPartition *read
     if gate.reserve_read(count):
         return False
@@ -418,8 +418,8 @@ cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *curs
 
 
 cdef inline const FetchPlace *place_of_client(FetchPartitionState asked, int64_t serial) noexcept nogil:
-    """Returns the client's fields of a partition of its session: from the present request, whose number is `serial`, if
-    it names the partition, otherwise from an earlier request."""
+    """Returns the fields, such as the offset, that the client has sent for a partition of its session: those of the
+    present request (with the number `serial`) if it names the partition, otherwise those of an earlier request."""
     return &asked.asked if asked.asked_by == serial else &asked.place
 
 

@@ -1,4 +1,6 @@
-"""The follower's append in compiled code. The reference is `examine_fetched` in storage/follower_appends.
+"""Appends the batches that a follower has fetched to its log, without the interpreter lock.
+
+`examine_fetched` in storage/follower_appends does the same in Python, and is the reference.
 
     examine      one pass over the bytes: framing | epoch | CRC | order of the offsets
     append_to    one pwritev | index entries

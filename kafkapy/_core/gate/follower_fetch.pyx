@@ -1,8 +1,9 @@
-"""Fetches of followers in the gate: the leader's view of a follower, and what its position changes.
+"""Fetches of followers in the gate: updates the leader's state of the follower, and the high watermark.
 
-A follower's fetch acknowledges all records below its offset. It may raise the high watermark, which completes produce
-requests of the gate, and wakes Python if a request in a purgatory may wait for it. A follower that may be added to the
-ISR goes to Python, which proposes it to the controller. Python path: Partition.fetch_records.
+A follower's fetch acknowledges all records below its offset, and may raise the high watermark. The gate then completes
+its produce requests that waited for this, and notifies Python if a request in a purgatory may have waited for it. If a
+follower may be added to the ISR, the gate declines the fetch, and Python proposes the follower to the controller.
+Partition.fetch_records does the same on the Python path.
 """
 
 from cpython.ref cimport PyObject
@@ -19,9 +20,9 @@ from kafkapy._core.reactor.reactor_state cimport GATE_DECLINED
 cdef void find_replica_state(FetchRequest *request, const FrameCursor *cursor) noexcept nogil:
     """Reads the follower's id and broker epoch from the end of the request, where followers put them as a tagged field.
 
-    They are needed before the partitions, which precede them, are read. `take_rest` verifies later that the tagged
-    field is at this place. A request without it counts as a consumer's; if it has other tagged fields, the gate
-    declines it.
+    They are read first, because they decide how the partitions are read. `take_rest` verifies later that the end of the
+    request is this tagged field. A request without the field counts as a consumer's. The gate declines a request with
+    other tagged fields.
     """
     cdef const uint8_t *at
     request.replica_id = CONSUMER

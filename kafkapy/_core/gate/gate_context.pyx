@@ -9,7 +9,7 @@ cdef enum:
 cdef class GateContext:
     """Base of DataGate, with the fields and the memory of the gate. Used by the owner thread only.
 
-    Invariant: while this thread runs Python code, no gathered request and no gathered batch is left.
+    Invariant: while this thread runs Python code, no produce request waits to be written to its log.
     """
 
     def __cinit__(self, *arguments, **keywords):

@@ -1,14 +1,16 @@
-"""The gated produce path: the fast twin of server/handlers/produce -> ReplicaManager -> Partition -> Log -> LogSegment.
+"""Serves usual Produce requests in compiled code. The Python path does the same for all of them, and is slower.
 
-    gather (per request)   parse | gate open? | batch, CRC, records | sequence | room in the segment | assign offsets
-    finish (per wake-up)   one pwritev per partition | indexes, offsets, producers, high watermarks | answers
+    gather   each request      parse | gate open? | batch, CRC, records | sequence | room in the segment | offsets
+    finish   once in a wake-up, a pass of the reactor: one pwritev for each partition | indexes, producers, high
+             watermarks | answers
+    Python path                server/handlers/produce -> ReplicaManager -> Partition -> Log -> LogSegment
 
-The gate gathers requests with one plain batch of magic 2 for each partition, which the topic stores as it is. It
-declines everything else with nothing changed, and the Python path decides: a codec that was not used before, or too
-much to decompress; a new, repeated or transactional batch of a producer; a roll, a flush or an index that may be full;
-a request that clients do not usually send; an ISR that is too small. With acks=all the answer waits in the gate for the
-high watermark (`awaited_produce`). The answers and the files of the two paths are compared by
-tests/property/test_gate_twin.py.
+The gate serves requests that have one plain batch of magic 2 for each partition, which the topic stores unchanged. It
+declines all other requests, changes nothing, and leaves them to the Python path: a codec that was not used before, or
+too much to decompress; a batch with which a producer begins, which it repeats, or which is transactional; a batch that
+may cause a roll, a flush or a full index; a request that clients do not usually send; an ISR that is too small. With
+acks=all the answer waits in the gate for the high watermark (`awaited_produce`). tests/property/test_gate_twin.py
+compares the answers and the files of the two paths.
 """
 
 from cpython.ref cimport PyObject
@@ -138,8 +140,9 @@ cdef bint has_room(PartitionState partition, LogState log, SegmentState segment,
 cdef bint is_open(PartitionState partition) noexcept nogil:
     """Returns whether the gate may append to the partition.
 
-    This broker must be the leader, the topic must not be an internal topic, nor compacted, nor have timestamps of the
-    append, and the log must be online without a failed append that Python has not been notified of.
+    This broker must be the leader and its log must be online. The topic must not be internal or compacted, and its
+    timestamps must not be those of the append. The gate does not append after a failed append either, until Python has
+    been notified of the failure.
     """
     return (partition.is_for_clients and partition.is_leader and takes_plain_appends(partition.log.config)
             and partition.log.directory.is_online and partition.append_errno == 0)
@@ -264,7 +267,7 @@ cdef inline bint is_audited(PartitionState partition) noexcept nogil:
 
 cdef inline void note_client(PartitionState partition, const GatheredBatch *batch,
                              const uint8_t *header) noexcept nogil:
-    """Notes which client appends the batch, for the audit; `header` is the request's, which the gate has read."""
+    """Notes which client appends the batch, for the audit of the topic. `header` is the header of the request."""
     partition.client_notes.note(batch.base_offset, header + CLIENT_ID_AT + 2, load_int16(header + CLIENT_ID_AT))
 
 
