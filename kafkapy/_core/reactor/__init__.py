@@ -1,1 +1,1 @@
-"""The reactor: one thread's event loop over sockets, its connections, buffers and timers. It knows no API."""
+"""The reactor: one thread's event loop over sockets, its connections, buffers and timers, without Kafka's APIs."""

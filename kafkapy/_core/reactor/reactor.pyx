@@ -1,13 +1,13 @@
 """The reactor: one thread that owns every connection and runs every handler that cannot block.
 
-    wake-up:  read all (no lock) -> gate -> one Python phase for all that need it -> write all (no lock)
+    one pass (a wake-up):  read all (no lock) -> gate -> Python code for all that need it -> write all (no lock)
 
-Phase 1 (`reactor_input`) reads up to 64 ready sockets, splits frames and offers them to the gate. Phase 2 enters the
-interpreter once: it reports closed connections, runs the callbacks of watched descriptors, posted callbacks and expired
-timers, then calls `dispatch` with all requests in one list, and again with the pipelined requests behind them, for a
-bounded number of times. Phase 3 (`reactor_output`) writes all answers. Sockets are edge triggered, so that muting one
-costs no system call. The connections that this process opens to other nodes (`adopt_outgoing`) pass through the same
-phases: their frames are responses, and each calls back in phase 2.
+Phase 1 (`reactor_input`) reads up to 64 ready sockets, splits frames and presents them to the gate, the compiled code
+that serves usual Produce and Fetch requests. Phase 2 enters the interpreter once: it reports closed connections, runs
+the callbacks of watched descriptors, posted callbacks and expired timers, then calls `dispatch` with all requests that
+the gate did not serve, and again, for a bounded number of times, with pipelined requests after them. Phase 3
+(`reactor_output`) writes all answers. Sockets are edge triggered, so that muting one costs no system call. Connections
+that this process opens (`adopt_outgoing`) have the same phases: their frames are responses, and call back in phase 2.
 
 Other threads may call `post`, `stop` and `Connection.close`; everything else belongs to the thread in `run`. Before
 `run` the thread that sets up the broker may call the rest too.
@@ -183,8 +183,8 @@ cdef class Reactor:
     def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id, bint is_gated=True,
               TlsContext tls=None):
         """Takes over the descriptor of a connected, non-blocking socket and returns its Connection. `listener`, any
-        object, becomes an attribute of the connection. Without `is_gated` no request is presented to the gate. With
-        `tls` the client must begin with a handshake."""
+        object, becomes an attribute of the connection. Without `is_gated` all requests go to `dispatch`, and none
+        to compiled code (the gate). With `tls` the client must begin with a handshake."""
         cdef Connection connection = Connection.__new__(Connection)
         cdef TlsSession *session = self.open_session(tls, connection, fd, None, False)
         self.enter(connection, fd, peer_host, peer_port, connection_id)
@@ -381,7 +381,7 @@ cdef class Reactor:
         return 0
 
     cdef bint handle_wakeup(self, int count) except -1 nogil:
-        """Runs the phases of a wake-up, `count` being the result of epoll. Returns whether the loop has to end."""
+        """Runs one pass of the loop for `count` events of epoll (-1: failed). Returns whether the loop has to end."""
         cdef bint finished = False
         self.native.waiting_since_us = 0
         self.native.wakeups += 1
@@ -398,8 +398,8 @@ cdef class Reactor:
         return finished
 
     cdef void end_wakeup(self) noexcept nogil:
-        """Ends a wake-up: adds its duration to the meters of each request that the gate answered, since all are sent
-        now."""
+        """Ends a pass of the loop: adds its duration to the meters, for each request that compiled code (the gate) has
+        answered. The answers to these requests have been sent now."""
         cdef int64_t ended_us = monotonic_us()
         self.native.waiting_since_us = ended_us
         meters_settle(&self.native.pending_meters, ended_us - self.native.now_us)
@@ -442,7 +442,7 @@ cdef class Reactor:
                     and native.monotonic_ms - native.oldest.last_active_ms >= native.max_idle_ms))
 
     cdef void read_phase(self, int count) noexcept nogil:
-        """Runs phase 1: serves queued connections, handles `count` events of epoll, and writes the gathered batches."""
+        """Runs phase 1: serves queued connections, handles `count` events of epoll, and appends produced batches."""
         cdef ReactorState *native = &self.native
         cdef int event
         input_serve_queued(native)
@@ -625,8 +625,8 @@ cdef class Reactor:
         return 0
 
     cdef int advance_answered(self) except -1:
-        """Presents the next frames of the connections whose request was answered in Python to the gate. Must not be
-        called by a Python callback."""
+        """Continues each connection whose request Python has answered: presents the next frames to the compiled code
+        that serves usual requests (the gate). Must not be called by a Python callback."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *answered
         cdef size_t count = queue_take(native, &native.answered_queue)

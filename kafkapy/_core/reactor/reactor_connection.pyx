@@ -222,7 +222,8 @@ cdef class Connection:
     def is_exempt(self):
         """True if the request in process is known to be exempt from the quota of request time (KIP-124).
 
-        The gate sets it for fetches of followers and for Produce with acks=0; `note_follower_fetch` sets it, too.
+        It is set for fetches of followers and for Produce with acks=0: by the compiled request path (the gate) if that
+        has read the request, and by `note_follower_fetch`.
         """
         return self.native.frame.is_exempt
 
@@ -252,7 +253,7 @@ cdef class Connection:
         return session_certificate(self.native.tls)
 
     def begin_authentication(self, int32_t max_frame_bytes):
-        """Passes every later frame to Python without presenting it to the gate, until `end_authentication`.
+        """Passes every later frame to Python, and none to the compiled request path, until `end_authentication`.
 
         A frame may have 0 to `max_frame_bytes` bytes, since it may be a token of SASL instead of a request. A frame of
         another size becomes a Request whose `has_invalid_size` is True; no frame follows it.
@@ -261,10 +262,10 @@ cdef class Connection:
         self.native.max_frame_bytes = max_frame_bytes
 
     def end_authentication(self, int64_t lifetime_ms):
-        """Restores the limit of a request's size, and presents later requests of a gated connection to the gate again.
+        """Restores the limit of a request's size, and presents later requests to the compiled request path (the gate).
 
-        A connection is gated if it was adopted with `is_gated`. After `lifetime_ms`, unless that is -1, requests are
-        passed to Python without the gate.
+        This applies to a connection that was adopted with `is_gated`. After `lifetime_ms`, all requests are passed to
+        Python, because the client has to authenticate again; -1 means that it never has to.
         """
         cdef ConnectionState *native = self.native
         native.is_authenticating = False
@@ -387,7 +388,9 @@ cdef class Request:
             free(self.data)
 
     def detach(self):
-        """Copies the bytes to memory of the request's own, so that a request kept for long pins no shared slab.
+        """Copies the bytes to memory of the request's own, so that the receive buffer (slab) can be used again.
+
+        A request that is kept for long needs this, because all connections share the receive buffer.
 
         Must be called before any slice of `payload` exists.
         """

@@ -1,15 +1,17 @@
-"""Phase 1 of a wake-up: socket -> slab -> frame -> gate, or the queue for Python; without the interpreter lock.
+"""Phase 1 of a pass of the reactor: reads the sockets without the interpreter lock, and splits the bytes into frames.
 
-The frames of an outgoing connection are responses, which are queued for Python without asking the gate.
+    socket -> slab (a receive buffer) -> frame -> gate, or the queue for Python
 
-Bytes are read into a slab that all connections share, and complete frames stay there. Only an incomplete tail is
-copied: up to three bytes of a size prefix into the connection, the beginning of a longer frame into a slab of its own,
-which grows as bytes arrive and is never larger than four times what was received. TLS decrypts into the same memory
-(`reactor_tls`).
+The gate is the compiled code that serves usual Produce and Fetch requests. A request that it declines is queued for
+Python. The frames of an outgoing connection are responses, which are always queued for Python.
 
-A connection whose request is being processed, or whose client has exceeded a quota, is not read (Kafka's muting); the
-socket's buffer then limits the client. Neither a full output nor the bounds on requests prevent the reading of
-responses.
+All connections share a slab. Complete frames stay in it. An incomplete frame at the end is copied: up to three bytes of
+a size prefix into the connection, a longer part into a slab of its own, which grows as bytes arrive, to at most four
+times the bytes received. TLS decrypts into the same memory (`reactor_tls`).
+
+A client's connection is not read while its request is being processed or its client has exceeded a quota (Kafka's
+muting). The socket's buffer then becomes full and makes the client wait. Responses on outgoing connections are read
+even if the output is full or the limits on requests are reached.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
@@ -64,15 +66,15 @@ cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept no
 
 
 cdef inline bint is_held_back(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Returns whether a client's connection may not begin another request, because `intake_is_blocked`."""
+    """Returns whether this is a client's connection and `intake_is_blocked`, so that no further request may begin."""
     return not connection.is_outgoing and intake_is_blocked(state)
 
 
 cdef inline bint may_gate(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Returns whether the connection's frames may be presented to the gate.
+    """Returns whether the connection's frames may be presented to the compiled request path (the gate).
 
-    The connection must have been adopted as gated, and its client must be authenticated and not due to authenticate
-    again.
+    The connection must have been adopted with `is_gated`. Its client must be authenticated, and the authentication must
+    not have expired.
     """
     return (state.gate != NULL and not connection.ungated and not connection.is_authenticating
             and state.monotonic_ms < connection.gated_until_ms)
@@ -129,9 +131,9 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
 
 
 cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Makes the connection's next frame the one in process, if it is complete; returns whether it is.
+    """Makes the connection's next frame the frame in process, if it has arrived completely; returns whether it has.
 
-    Of an incomplete frame, the bytes that have arrived are stored in memory of its own.
+    Stores the bytes of an incomplete frame in memory of its own.
     """
     cdef uint8_t *at
     cdef size_t available
@@ -180,7 +182,7 @@ cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept 
 
 
 cdef inline void count_gated(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Counts a request that the gate served. Its duration is added at the end of the wake-up."""
+    """Counts a request that compiled code (the gate) has served. Its duration is added at the end of this pass."""
     count_pending(state, meter_of(state.meters, connection.frame.api_key), connection.frame.size)
     if connection.frame.is_from_follower:
         count_pending(state, meter_at(state.meters, FOLLOWER_FETCH_METER), connection.frame.size)
@@ -193,10 +195,10 @@ cdef inline void count_pending(ReactorState *state, RequestMeter *meter, int32_t
 
 
 cdef void input_advance(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Presents the connection's complete frames to the gate, in order, and queues the first one declined for Python.
+    """Presents the connection's complete frames, in order, to the compiled code that serves usual requests (the gate).
 
-    A fetch that has to wait is queued for Python, too. Pipelined produce requests are gathered together, so that they
-    need one write to the log and one to the socket.
+    Stops at the first frame that the gate declines, or a fetch that has to wait for data, and queues it for Python.
+    Several produce requests that arrive together need only one write to the log and one to the socket.
     """
     cdef int verdict
     while may_take(state, connection):

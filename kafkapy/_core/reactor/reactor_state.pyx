@@ -364,9 +364,9 @@ cdef void request_done(ReactorState *state, ConnectionState *connection) noexcep
 
 
 cdef void gathered_request_answered(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Ends a gathered request of the connection, and queues the connection so that its output is written.
+    """Ends a produce request that compiled code (the gate) has appended, and queues the connection for its output.
 
-    It is called by the gate's `finish` when the request is answered, needs no answer, or its connection was closed.
+    The gate's `finish` calls it when the request is answered, needs no answer, or its connection was closed.
     """
     connection.gathered -= 1
     if not connection.closed:
@@ -375,9 +375,10 @@ cdef void gathered_request_answered(ReactorState *state, ConnectionState *connec
 
 cdef void answer_defer(ReactorState *state, ConnectionState *connection, DeferredAnswer *answer,
                        int api_key) noexcept nogil:
-    """Appends `answer` to the deferred answers of the connection; it is counted for the API `api_key`.
+    """Appends `answer` to the connection's deferred answers, which are sent in the order of the requests.
 
-    It is called by the gate's `finish` for a gathered request that it will answer later.
+    The answer is counted for the API `api_key`. Compiled code (the gate's `finish`) calls this function for a produce
+    request that it has appended and will answer when the high watermark has risen.
     """
     cdef RequestMeter *meter = meter_of(state.meters, api_key)
     if meter != NULL:
@@ -393,9 +394,9 @@ cdef void answer_defer(ReactorState *state, ConnectionState *connection, Deferre
 
 
 cdef void answer_sent(ReactorState *state, ConnectionState *connection, int api_key) noexcept nogil:
-    """Removes the first deferred answer of the connection, after the gate has copied it to the output.
+    """Removes the connection's first deferred answer, which the caller has copied to the output and will free.
 
-    Counts the request's duration for the API `api_key`. The gate frees the answer.
+    Counts the request's duration for the API `api_key`.
     """
     cdef DeferredAnswer *answer = connection.first_deferred
     cdef RequestMeter *meter = meter_of(state.meters, api_key)
@@ -416,7 +417,7 @@ cdef void answer_sent(ReactorState *state, ConnectionState *connection, int api_
 
 
 cdef void forget_deferred(ConnectionState *connection) noexcept nogil:
-    """Detaches a closed connection from its deferred answers, so that the gate frees them without sending them."""
+    """Detaches a closed connection from its deferred answers, whose owner then frees them without sending them."""
     cdef DeferredAnswer *answer = connection.first_deferred
     while answer != NULL:
         answer.connection = NULL

@@ -3,11 +3,11 @@
     socket -> session -> slab -> frames          phase 1, where a plaintext connection is read
     output -> plaintext -> session -> socket     phase 3, where a plaintext connection is written
 
-The steps of a handshake run on the handshake pool, except the last one if it is cheap. While a step runs there, and
-until Python has been notified of the end of the handshake, the connection is neither read nor written: `readable` is
-false, and `was_readable` of the session stores an event. `readable` of an open connection stays true until OpenSSL
-wants more bytes and the socket has none, because the session may hold decrypted bytes of a muted connection, for which
-no event will come.
+The steps of a handshake run on the handshake pool, except the last step if it is cheap. While a step runs there, and
+until Python has been notified of the end of the handshake, the connection is neither read nor written. Its `readable`
+is false, and an event that arrives is stored in `was_readable` of the session. After the handshake, `readable` stays
+true until OpenSSL wants more bytes and the socket has none: the session of a muted connection may still hold decrypted
+bytes, and epoll reports no event for these.
 
 The chunks of the output stay in place until their ciphertext is sent, so that a connection with unsent ciphertext also
 counts as a connection with output.

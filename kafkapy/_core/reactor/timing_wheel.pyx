@@ -175,8 +175,8 @@ cdef class TimingWheel:
     cdef int64_t scan_earliest(self) except -3:
         """Returns the earliest deadline in ms, or NONE_WAITING (-1).
 
-        Of each level searches only the first bucket that has entries, in order of time: all deadlines in it are
-        earlier than those in later buckets of the level.
+        In each level it reads only the first bucket, in order of time, that has entries. All deadlines in this bucket
+        are earlier than those in later buckets of the level.
         """
         cdef int64_t tick = self.tick_ms, index, first, earliest = INT64_MAX
         cdef list buckets
