@@ -122,7 +122,8 @@ cdef class TlsAcceptor:
     def take(self):
         """Returns the next client that may speak TLS, or None if there is none.
 
-        A client is its descriptor, which the caller owns, and the host and port of the peer and of the broker.
+        A client is a tuple: the socket's descriptor, which the caller then owns, the host and port of the peer, and the
+        host and port of the broker.
         """
         cdef Client client
         cdef Address local
@@ -142,7 +143,7 @@ cdef class TlsAcceptor:
         return (client.fd, *address_text(&client.peer), *address_text(&local))
 
     cdef void settle(self) noexcept:
-        """Makes `event_fd` unreadable. Must be called with the lock."""
+        """Makes `event_fd` unreadable, when no client is ready. The caller must hold the lock."""
         cdef uint64_t count
         if self.native.is_notified:
             self.native.is_notified = False
@@ -249,7 +250,11 @@ cdef void watch_listening(AcceptorState *state, bint is_wanted) noexcept nogil:
 
 
 cdef int timeout_ms(AcceptorState *state, int64_t now) noexcept nogil:
-    """Returns how long the thread may wait for an event: until the first time in a queue ends; -1 without one."""
+    """Returns how many ms the thread may wait for an event, or -1 for any time.
+
+    It has to act when the time of the first silent or refused client ends, a pause of accepting ends, or the reactor is
+    to be notified of refusals.
+    """
     cdef int64_t due = -1
     if state.first_silent != state.end_silent:
         due = state.silent[state.first_silent % SILENT_PLACES].due_ms
@@ -326,7 +331,7 @@ cdef void wait_for_bytes(AcceptorState *state, Client *client, int64_t now) noex
 
 
 cdef void silence_ended(AcceptorState *state, Client *place, int64_t now) noexcept nogil:
-    """Handles a silent client that has sent something or left, and frees its place."""
+    """Handles a silent client that has sent something, has left or was silent too long, and frees its place."""
     cdef Client client = place[0]
     if client.fd < 0:
         return
@@ -375,7 +380,7 @@ cdef void close_first_refused(AcceptorState *state) noexcept nogil:
 
 
 cdef void expire(AcceptorState *state, int64_t now) noexcept nogil:
-    """Moves the clients whose time in a queue is over."""
+    """Makes clients ready that were silent too long, and closes refused clients whose delay is over."""
     cdef Client *first
     while state.first_silent != state.end_silent:
         first = &state.silent[state.first_silent % SILENT_PLACES]
