@@ -1,4 +1,4 @@
-"""The port through which a leader asks the controller to change the in-sync replicas (AlterPartition, KIP-497)."""
+"""The interface through which a leader asks the controller to change the in-sync replicas (AlterPartition, KIP-497)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ class IsrChange(NamedTuple):
 
 
 class AlterPartitionResult(NamedTuple):
-    """The controller's response to one change: the state that it has made durable if `error` is NONE, otherwise only
-    the error."""
+    """The controller's response to one IsrChange.
+
+    If `error` is NONE, the other fields have the new state of the partition, which is durable. After an error they are
+    not set.
+    """
 
     error: Error
     leader: int = -1
@@ -39,8 +42,10 @@ class AlterPartitionResult(NamedTuple):
 
 
 class AlterPartitionPort(Protocol):
-    """The port through which a leader submits changes of ISRs to the controller. `on_result` is called exactly once
-    with the controller's response to `change`, on the owner thread, after `submit` has returned.
+    """The interface through which a leader submits changes of ISRs to the controller.
+
+    `on_result` is called exactly once with the controller's response to `change`, on the owner thread, after `submit`
+    has returned.
     """
 
     def submit(self, change: IsrChange, on_result: Callable[[AlterPartitionResult], None]) -> None: ...

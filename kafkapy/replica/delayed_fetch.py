@@ -1,9 +1,9 @@
-"""A fetch that waits on the Python path. When it completes, for any reason, the log is read again for the response.
+"""A fetch that is served in Python and waits for data. When it completes, for any reason, the log is read again.
 
-Fetches that the data gate serves wait as a HeldFetch instead. A DelayedFetch serves all other fetches: fetches that
-open or change a session, read_committed fetches of logs that may have open or aborted transactions, and every fetch
-while the gate is shut.
-docs/decisions/held-fetch.md compares the two.
+Most fetches are served by the data gate, the compiled code that serves usual requests without the interpreter lock;
+they wait as a HeldFetch instead. A DelayedFetch is used for the others: fetches that open or change a session,
+read_committed fetches of logs that may have open or aborted transactions, and every fetch while the gate is switched
+off. docs/decisions/held-fetch.md compares the two classes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Waiting = list[tuple[FetchPartition, LogOffsetMetadata]]
 
 
 class DelayedFetch(FetchOperation):
-    """A fetch that waits. It completes when one of these conditions holds for any partition.
+    """A fetch that waits. It completes when one of these conditions holds; all but G are tested for each partition.
 
     The letters are those of Kafka's DelayedFetch.scala:
 
-    A, B  this broker no longer leads the partition
+    A, B  this broker no longer leads the partition, and the fetch may only be served by a leader
     C     this broker does not know the partition
     D     the log directory of the partition went offline, or its log cannot be read
     E     the leader epoch of the request is fenced
@@ -71,9 +71,8 @@ class DelayedFetch(FetchOperation):
     def try_complete_after(self, key: Hashable) -> bool:
         """Tries to complete the fetch after an event of the partition `key`; returns whether it is complete now.
 
-        If the event made no record of `key` readable, the other partitions are not tested: if each of thousands of
-        partitions has an event, as after an election, and all of them were tested after each event, the number of tests
-        would be the square of their number.
+        If the event made no record of `key` readable, the other partitions are not tested. Otherwise, if thousands of
+        partitions have an event each, as after an election, the number of tests would be the square of their number.
         """
         if not self._by_key:
             self._by_key = {each[0].topic_partition: each for each in self._partitions}

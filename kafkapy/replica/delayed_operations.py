@@ -26,8 +26,9 @@ class FetchOperation(DelayedOperation):
 class DelayedOperations:
     """Owns the purgatories of delayed produce, fetch and delete-records requests. Used by the owner thread only.
 
-    Operations are watched under the keys of their partitions (a TopicPartition or an equal tuple). Only a follower's
-    held fetch is watched under the follower's broker id instead, because it may have thousands of partitions.
+    Operations are watched under the keys of their partitions (a TopicPartition or an equal tuple). The exception is a
+    HeldFetch of a follower, a fetch that compiled code (the gate) serves and that waits for data. It may have thousands
+    of partitions, and is watched under the follower's broker id.
     """
 
     __slots__ = ("_postponed", "delete_records", "fetch", "produce")
@@ -42,19 +43,20 @@ class DelayedOperations:
         """Tries to complete the operations that wait for the partition, after an append or a change of its watermarks
         or role.
 
-        Does not change the partition's fields `is_watched` and `is_commit_watched`, which make the gate report changes
-        of the partition. If they stay set although no operation waits any longer, the gate reports one change more
-        than necessary, and the call of `complete_and_mark` for this report clears them.
+        Does not change the partition's fields `is_watched` and `is_commit_watched`. While one of them is set, the
+        compiled request path (the gate) reports its changes of the partition to Python. If they stay set although no
+        operation waits any longer, the gate reports one change more than necessary, and `complete_and_mark`, which is
+        called for this report, clears them.
         """
         if self.fetch.delayed_count:
             self.complete_held(partition.remote_replicas)
         self.complete_watching(topic_partition)
 
     def complete_watching(self, topic_partition: TopicPartition) -> None:
-        """Tries to complete the operations that wait for the partition, except the held fetches of followers.
+        """Tries to complete the operations that wait for the partition, except the followers' fetches (HeldFetch).
 
-        An event that changes neither the log nor the high watermark nor the leader, such as a confirmed ISR that does
-        not raise the high watermark, needs only this method: followers' held fetches do not wait for such an event.
+        It is used after an event that changes neither the log nor the high watermark nor the leader, such as a
+        confirmed ISR that does not raise the high watermark. Followers' fetches do not wait for such an event.
         """
         if self.fetch.delayed_count:
             self.fetch.check_and_complete(topic_partition)
@@ -64,7 +66,7 @@ class DelayedOperations:
             self.delete_records.check_and_complete(topic_partition)
 
     def complete_held(self, followers: Iterable[int]) -> None:
-        """Tries to complete the held fetches of the followers with these broker ids."""
+        """Tries to complete the fetches that wait (HeldFetch) of the followers with these broker ids."""
         if self._postponed is not None:
             self._postponed.update(followers)
             return
@@ -73,11 +75,10 @@ class DelayedOperations:
 
     @contextmanager
     def held_fetches_together(self) -> Iterator[None]:
-        """Returns a context manager that postpones the attempts to complete followers' held fetches: at its end, the
-        fetches of each follower that had an event are tried once.
+        """Returns a context manager that postpones the attempts to complete followers' fetches that wait (HeldFetch).
 
-        A caller that changes many partitions uses it, since a held fetch has many of them and would be tried after each
-        change.
+        At its end, the fetches of each follower that had an event are tried once. A caller that changes many partitions
+        uses it, because a follower's fetch has many partitions and would otherwise be tried after each change.
         """
         self._postponed = set()
         try:
@@ -90,9 +91,9 @@ class DelayedOperations:
         """Calls `complete_all`, then sets the partition's fields `is_watched` and `is_commit_watched` for the
         operations that still wait, and clears them if there are none.
 
-        The gate reports a change of the partition only if these fields say that the change may complete an operation.
-        This method examines all waiting operations. It is therefore not called after every append, but after such a
-        report, and after a change of the partition's role or ISR. A held fetch sets the fields itself when it was
+        The compiled request path (the gate) reports a change of the partition to Python only if these fields are set.
+        This method examines all waiting operations. It is therefore not called after every append, but after a report
+        of the gate, and after a change of the partition's role or ISR. A HeldFetch sets the fields itself when it was
         tried and continues to wait.
         """
         partition.is_watched = partition.is_commit_watched = False

@@ -32,7 +32,10 @@ class DelayedProduce(DelayedOperation):
         find_partition: FindPartition,
         on_response: ProduceCallback,
     ) -> None:
-        """`required_offsets` has the high watermark to wait for, for each partition that was appended to."""
+        """Sets the error of each partition in `required_offsets` to REQUEST_TIMED_OUT, which stays if the time ends.
+
+        `required_offsets` has the high watermark to wait for, for each partition that was appended to.
+        """
         super().__init__(timeout_ms)
         self._responses = responses
         self._waiting = required_offsets

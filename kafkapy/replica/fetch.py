@@ -3,11 +3,13 @@
 These types have similar names:
 
     FetchRequest.FetchPartition   a partition in a decoded request (protocol)
-    FetchPartition                a partition of a fetch on the Python path
+    FetchPartition                a partition of a fetch that is served in Python
     FetchPartitionState           its base class in Cython, with the fields that the gate reads
     CachedPartition               a FetchPartition that a fetch session stores
     FetchPlace                    the C struct of the client's position in a partition
     FetchedPartition              the C struct of a partition that the gate reads in one request
+
+The gate is the compiled code that serves usual Produce and Fetch requests without the interpreter lock.
 """
 
 from __future__ import annotations
@@ -37,8 +39,11 @@ class FetchIsolation(IntEnum):
 
     @classmethod
     def of(cls, replica_id: int, isolation_level: int) -> FetchIsolation:
-        """Returns the log end for followers; for consumers the last stable offset if `isolation_level` is 1
-        (read_committed), otherwise the high watermark."""
+        """Returns the limit for a fetch.
+
+        The limit is the log end for followers, and for the copy of a log to another directory. For consumers it is the
+        last stable offset if `isolation_level` is 1 (read_committed), otherwise the high watermark.
+        """
         if replica_id >= 0 or replica_id == FUTURE_LOCAL_REPLICA_ID:
             return cls.LOG_END_OFFSET
         return cls.LAST_STABLE_OFFSET if isolation_level == 1 else cls.HIGH_WATERMARK
@@ -47,9 +52,9 @@ class FetchIsolation(IntEnum):
 class FetchParams:
     """The parameters of a whole fetch request. Immutable.
 
-    `is_recorded` is True if the gate has already recorded the follower's positions. `only_leader` is False for
-    consumers that may read from a follower (KIP-392). `client_rack` is the consumer's rack, "" if unknown; `listener`
-    is the listener on which the request arrived.
+    `is_recorded` is True if compiled code has already recorded the positions of the follower that sent the request.
+    `only_leader` is False for consumers that may read from a follower (KIP-392). `client_rack` is the consumer's rack,
+    "" if unknown; `listener` is the name of the listener on which the request arrived.
     """
 
     __slots__ = (

@@ -36,10 +36,10 @@ class HeldFetch(FetchOperation):
         *,
         is_from_follower: bool,
     ) -> None:
-        """Makes the operation for a fetch that the gate keeps; it waits for at most `max_wait_ms`.
+        """Makes the operation for a fetch that compiled code (the gate) serves; it waits for at most `max_wait_ms`.
 
-        `serve_in_python` is called with the request if the gate declines it. That function serves the fetch on the
-        Python path, with a wait that is shorter by `Request.waited_ms`.
+        If the gate declines the request later, `serve_in_python` is called with the request. This function serves the
+        fetch in Python, and makes it wait for the rest of its time, which `Request.waited_ms` shortens.
         """
         super().__init__(max_wait_ms, is_from_follower=is_from_follower)
         self._request = request

@@ -28,9 +28,11 @@ class HostedPartitions:
     """Owns every Partition of this broker. Used by the owner thread only.
 
     Invariants: a partition is in `online` or in `offline`, never in both; a partition in `online` has the log and the
-    topic id that the log manager has for it; the data gate, if there is one, finds exactly the partitions in `online`.
-    Logs are created before `apply` and deleted after `drop_topics`. `on_leadership(led, followed)` is called with the
-    partitions that this broker began or ceased to lead, and those whose leader or leader epoch has changed.
+    topic id that the log manager has for it; the data gate (the compiled code that serves usual requests), if there is
+    one, finds exactly the partitions in `online`. Logs are created before `apply` and deleted after `drop_topics`.
+
+    `on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead, and with
+    those whose leader or leader epoch has changed.
     """
 
     def __init__(
@@ -110,7 +112,10 @@ class HostedPartitions:
         return registration is not None and registration.epoch != self._former_epoch
 
     def drop_topics(self, deleted: Iterable[TopicImage]) -> None:
-        """Removes the partitions of deleted topics, after which neither the gate nor this thread uses their logs."""
+        """Removes the partitions of deleted topics. Afterwards no request of this thread uses their logs.
+
+        This includes the requests that compiled code (the gate) serves.
+        """
         for topic in deleted:
             for index in topic.partitions:
                 topic_partition = TopicPartition(topic.name, index)

@@ -3,7 +3,8 @@
 The high watermark of a leader is the smallest log end offset of the leader and of the replicas that are in the ISR or
 about to enter it (`PartitionState.raise_high_watermark`). It is computed whenever one of these offsets may have grown:
 on becoming leader, on an append, on a follower's fetch, when a replica leaves the ISR, and when the ISR is confirmed.
-The data gate computes it too, after its own appends and after the fetches of followers that it serves.
+The data gate, the compiled code that serves usual requests, computes it too: after its own appends, and after the
+fetches of followers that it serves.
 
 A change of the ISR is proposed to the controller (`_propose_isr`) and takes effect with its result (`_on_isr_result`).
 """
@@ -157,8 +158,8 @@ class Partition(PartitionState):
     def _complete_waiting(self, former_followers: Iterable[int] = ()) -> None:
         """Tries to complete the requests that wait for this partition, in the purgatories and in the gate.
 
-        `former_followers` are the ids of brokers that fetched from this broker before, whose held fetches are tried
-        too.
+        The gate is the compiled code that serves usual requests. `former_followers` are the ids of brokers that fetched
+        from this broker before; their fetches that wait are tried too.
         """
         delayed_operations = self._context.delayed_operations
         delayed_operations.complete_held(former_followers)
@@ -256,8 +257,10 @@ class Partition(PartitionState):
     # -- high watermark and ISR ----------------------------------------------------------------------------------
 
     def maybe_increment_high_watermark(self, monotonic_ms: int) -> bool:
-        """Raises the high watermark if possible, and returns whether it rose. If it did, completes produce requests
-        that wait in the gate."""
+        """Raises the high watermark if possible, and returns whether it rose.
+
+        If it did, completes the produce requests for it that wait in compiled code (the gate).
+        """
         if not self.raise_high_watermark(monotonic_ms):
             return False
         log = self.log

@@ -85,12 +85,14 @@ class ReplicaManager:
         gate: DataGate | None = None,
         make_fetchers: MakeFetchers | None = None,
     ) -> None:
-        """`on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead, and
+        """Creates a manager without partitions; `startup` creates these.
+
+        `on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead, and
         with those whose leader or leader epoch has changed. `make_fetchers` is called when this broker first follows
         another one; without it, followed partitions are not fetched.
 
-        `gate` serves the usual requests without the replica manager, calls `gate_appended` and
-        `gate_failed_to_append`, and leaves fetches that have to wait to `hold_fetch`.
+        `gate` is compiled code that serves usual requests without the replica manager. After its appends the broker
+        calls `gate_appended` or `gate_failed_to_append`. Fetches that have to wait are passed to `hold_fetch`.
         """
         lag_max_ms: int = config.replica_lag_time_max_ms
         self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms, gate)
@@ -181,7 +183,8 @@ class ReplicaManager:
     def get_partition(self, topic_partition: TopicPartition) -> Partition:
         """Returns the partition.
 
-        Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (not hosted here), KAFKA_STORAGE_ERROR.
+        Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION if it does not exist, NOT_LEADER_OR_FOLLOWER if this broker does not
+        host it, and KAFKA_STORAGE_ERROR if its log directory is offline.
         """
         partition = self.partitions.get(topic_partition)
         if partition is None:
@@ -280,8 +283,10 @@ class ReplicaManager:
                 self.delayed_operations.complete_all(changed, topic_partition)
 
     def gated_produces(self) -> tuple[int, int]:
-        """Returns how many produce requests now wait in the gate, and how many have expired there since the start. Any
-        thread."""
+        """Returns how many produce requests wait in compiled code (the gate), and how many have expired there.
+
+        The second number counts from the start of the broker. Any thread may call this method.
+        """
         return (0, 0) if self._gate is None else (self._gate.awaited_count, self._gate.expired_count)
 
     def counters_of(self, topic_partition: TopicPartition) -> TopicCounters:
@@ -299,8 +304,8 @@ class ReplicaManager:
         self.delayed_operations.complete_and_mark(partition, partition.topic_partition)
 
     def gate_failed_to_append(self, partition: Partition, error_number: int) -> None:
-        """Takes the log directory of the partition offline, after the gate failed to append to it and responded with
-        KAFKA_STORAGE_ERROR. `error_number` is the errno of the failed append."""
+        """Takes the log directory of the partition offline, after the compiled request path (the gate) failed to append
+        to the partition and responded with KAFKA_STORAGE_ERROR. `error_number` is the errno of the failed append."""
         try:
             partition.log.report_failed_append(error_number)
         except StorageError as error:
@@ -322,9 +327,10 @@ class ReplicaManager:
     # -- fetch ---------------------------------------------------------------------------------------------------
 
     def fetch_messages(self, params: FetchParams, partitions: list[FetchPartition], on_response: FetchCallback) -> None:
-        """Reads `partitions`, and waits for more data if there are fewer than `min_bytes` and no error.
+        """Reads `partitions`, and calls `on_response` with pairs (FetchPartition, FetchResult) in the same order.
 
-        `on_response` is called with (FetchPartition, FetchResult) pairs in the order of `partitions`.
+        If fewer than `min_bytes` bytes can be read and there is no error, first waits for more data, at most for
+        `max_wait_ms`.
         """
         read = self.read_from_log(params, partitions)
         if params.max_wait_ms <= 0 or not partitions or read.must_answer or read.bytes_readable >= params.min_bytes:
@@ -339,10 +345,9 @@ class ReplicaManager:
         self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
 
     def hold_fetch(self, request: Request, serve_in_python: Callable[[Request], None]) -> None:
-        """Holds a fetch until the gate finds enough data, or until its deadline.
+        """Keeps a fetch until compiled code (the gate) finds enough data for it, or until its deadline.
 
-        `serve_in_python(request)` serves the fetch on the Python path if the gate declines it, at once or while it is
-        held.
+        If the gate declines the fetch, now or while it waits, `serve_in_python(request)` serves the fetch in Python.
         """
         gate = self._gate
         assert gate is not None, "only the gate marks requests that wait"
@@ -421,8 +426,10 @@ class ReplicaManager:
             return FetchResult(Error.KAFKA_STORAGE_ERROR), None
 
     def fetch_offset(self, topic_partition: TopicPartition, find: Callable[[Partition], Found]) -> Found:
-        """Returns `find(partition)`, where `find` searches the offset of a timestamp in the partition. Raises ApiError,
-        with KAFKA_STORAGE_ERROR if the partition's log cannot be read.
+        """Calls `find`, which searches a partition for the offset of a timestamp, and returns its result.
+
+        Raises ApiError if this broker does not host the partition, and with KAFKA_STORAGE_ERROR if its log cannot be
+        read.
         """
         partition = self.get_partition(topic_partition)
         try:

@@ -1,7 +1,7 @@
 """The choice of the replica that a consumer should read from (KIP-392, `replica.selector.class`).
 
-The leader makes the choice, with the rack that the consumer sends. The response to a consumer that should read from a
-follower names it and has no records; a follower serves consumers up to its own high watermark.
+The leader makes the choice, with the rack that the consumer sends. If the consumer should read from a follower, the
+response names this follower and has no records. A follower serves consumers up to its own high watermark.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ ReplicaSelector = Callable[[Partition, FetchParams, int, Mapping[int, BrokerRegi
 def own_rack(config: BrokerConfig) -> bytes | None:
     """Returns this broker's rack if the rack-aware selector is configured: b"" if the broker has no rack.
 
-    Returns None without a selector. The gate may then serve all consumers from the leaders on this broker; otherwise it
-    may serve those of the returned rack, and those that name no rack.
+    Returns None without a selector. The result decides which consumers the compiled request path (the gate) may serve:
+    all consumers if it is None, otherwise only consumers that are in this rack or name no rack.
     """
     return (config.broker_rack or "").encode() if config.replica_selector_class == RACK_AWARE_SELECTOR else None
 

@@ -46,10 +46,10 @@ NEVER = 2**63 - 1
 
 
 class Connect(Protocol):
-    """The port that opens connections to leaders.
+    """The type of the function that opens connections to leaders.
 
-    `on_opened` is called with the connection, or with the error that prevented it; `on_response` with each response;
-    `on_closed` with a connection that has ended.
+    It calls `on_opened` with the connection, or with the error if it cannot be opened; `on_response` with each
+    response; and `on_closed` with a connection that has ended.
     """
 
     def __call__(
@@ -139,9 +139,10 @@ class FetchConnection:
             self._send_authenticated(self._connection, plan)
 
     def _limit_wait(self, sent: _InFlight) -> None:
-        """Makes the unanswered Fetch be given up after PATIENCE_MS, if partitions were added after it was sent.
+        """Abandons the unanswered Fetch after PATIENCE_MS, if partitions were added after it was sent.
 
-        The leader may hold this Fetch for its whole waiting time, and the added partitions must not wait that long.
+        The leader may delay its response for the Fetch's whole waiting time, and the added partitions must not wait so
+        long.
         """
         if isinstance(sent.plan, FetchPlan) and self._give_up_ms == NEVER and self.fetcher.has_new_partitions:
             monotonic_ms = self._ports.monotonic_ms()
@@ -149,7 +150,7 @@ class FetchConnection:
             self._schedule(monotonic_ms, self._give_up_ms)
 
     def _give_up(self) -> None:
-        """Abandons the unanswered Fetch, which the leader holds, and fetches all partitions over a new connection."""
+        """Abandons the Fetch that the leader has not answered yet, and fetches all partitions over a new connection."""
         self._in_flight = None
         self._give_up_ms = NEVER
         self.fetcher.abandon_request()
@@ -337,9 +338,9 @@ class FetchConnection:
         connection.send(message.encode_chunks(version, writer.getvalue()))
 
     def _ahead(self, monotonic_ms: int) -> Callable[[FetchPlan], None] | None:
-        """Returns the function that sends the next Fetch before the last response is handled.
+        """Returns a function that sends the next Fetch at once, while the records of the last response are appended.
 
-        Returns None if the connection is lost, or has to authenticate before the next request.
+        Returns None if the next Fetch has to be sent later: the connection is lost, or has to authenticate first.
         """
         connection = self._connection
         if connection is None or self._authenticate_at_ms <= monotonic_ms:

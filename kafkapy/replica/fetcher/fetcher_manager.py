@@ -26,8 +26,11 @@ class ReplicaFetcherManager:
     def __init__(
         self, settings: FetchSettings, ports: FetchPorts, may_follow: Callable[[Partition], bool] = lambda _: True
     ) -> None:
-        """`may_follow` returns False for a partition that this broker no longer hosts, or no longer fetches because of
-        its controlled shutdown."""
+        """Creates a manager without fetchers.
+
+        `may_follow` returns False for a partition that this broker no longer hosts, or no longer fetches because of its
+        controlled shutdown.
+        """
         self.counters = AppendCounters()
         self._settings = settings
         self._ports = ports

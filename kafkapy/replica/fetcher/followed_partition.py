@@ -128,11 +128,11 @@ class FollowedPartition:
 def truncation_offset(diverging: OffsetAndEpoch, own_end: OffsetAndEpoch, log_end_offset: int) -> int:
     """Returns the offset to which to truncate the follower's log; it is never above `log_end_offset`.
 
-    `diverging` is the leader's response: an epoch, and the offset at which it ends in the leader's log. `own_end` is
-    the largest epoch of the follower's log that is not above the leader's epoch, with the offset at which it ends
-    there. If the epochs are equal, the result is the smaller of the two offsets. If the epoch of `own_end` is smaller,
-    the result is the offset of `own_end`, and the next fetch compares its epoch (KIP-279). If `own_end` is undefined,
-    the result is the leader's offset.
+    `diverging` is the leader's response: an epoch, and the offset at which this epoch ends in the leader's log.
+    `own_end` is the largest epoch of the follower's log that is not above the epoch of `diverging`, and the offset at
+    which it ends in the follower's log. If the epochs are equal, the result is the smaller of the two offsets. If they
+    differ, the result is the offset of `own_end`; the next fetch then compares the epoch of `own_end` (KIP-279). If the
+    offset of `own_end` is undefined, the result is the offset of `diverging`.
     """
     if own_end.offset == UNDEFINED_OFFSET:
         return min(diverging.offset, log_end_offset)

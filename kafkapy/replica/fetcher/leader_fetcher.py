@@ -178,8 +178,8 @@ class LeaderFetcher:
         """Returns the monotonic time in milliseconds at which the earliest delay after a transient error ends; None if
         no partition has such a delay.
 
-        Only partitions with at most URGENT_RETRIES such errors in succession count: their retries must not wait for the
-        response to a Fetch that the leader holds.
+        Only partitions with at most URGENT_RETRIES transient errors in succession count. Their retries must not wait
+        until the leader answers the Fetch in flight, which it may delay.
         """
         delayed = [self.partitions[topic_partition] for topic_partition in self._delayed]
         urgent = [state.delayed_until_ms for state in delayed if 0 < state.transient_errors <= URGENT_RETRIES]

@@ -1,6 +1,7 @@
 """The log of a partition that this broker follows.
 
-Compiled code appends the fetched batches if they fit into one segment; the Python path handles everything else.
+Compiled code (`_core/gate/follower_append`) appends the fetched batches if they fit into one segment. Python code
+appends all others.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from kafkapy.types import OffsetAndEpoch
 
 
 class AppendCounters:
-    """Counts the appends of fetched batches since the start, separately for compiled code and for the Python path. The
-    owner thread writes; any thread may read."""
+    """Counts the appends of fetched batches since the start, separately for compiled code and for Python code.
+
+    The owner thread writes the counters; any thread may read them.
+    """
 
     __slots__ = ("batches", "batches_accounted_in_python", "bytes", "native", "python")
 

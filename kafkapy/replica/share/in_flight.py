@@ -373,11 +373,11 @@ class InFlightRecords:
             _check_owner(self.runs[index], member)
 
     def _acquired_by(self, member: str, first: int, last: int) -> list[Run]:
-        """Returns the runs of the records from `first` to `last`, without holes.
+        """Returns the runs (ranges of offsets with one state) from `first` to `last`, except offsets without a record.
 
-        Raises ApiError if a change of one of these records is pending. `_check_acquired` was called for every
-        acknowledged batch before, but cannot find a record that is in two of the batches: its change becomes pending
-        when the first of the two is handled.
+        Raises ApiError if a change of one of these records is pending. `_check_acquired` has already been called for
+        each acknowledged batch. It does not find a record that two of the batches contain, because the change of this
+        record becomes pending only when the first of the two batches is handled.
         """
         if last < self.start_offset:
             return []
@@ -387,9 +387,10 @@ class InFlightRecords:
         return found
 
     def _mark_pending(self, runs: Iterable[Run], ack_type: int, limit: int, prepared: list[Run]) -> None:
-        """Marks the change that an acknowledgement of the type `ack_type` makes to each run as pending.
+        """Marks the change of each run (a range of offsets with one state) by an acknowledgement as pending.
 
-        Appends the runs to `prepared`. Records that have been delivered `limit` times are archived instead of released.
+        `ack_type` is the type of the acknowledgement. Appends the runs to `prepared`. Records that have been delivered
+        `limit` times are archived instead of released.
         """
         for run in runs:
             if ack_type == AckType.ACCEPT:
@@ -494,7 +495,10 @@ class InFlightRecords:
         self.runs.insert(index + 1, rest)
 
     def _between(self, first: int, last: int) -> list[Run]:
-        """Returns the runs of the offsets from `first` to `last`; splits the runs that extend beyond these offsets."""
+        """Returns the runs (ranges of offsets with one state) from `first` to `last`.
+
+        Splits the runs that extend beyond these offsets.
+        """
         if last < first or first >= self.end_offset:
             return []
         index = self._index(first)

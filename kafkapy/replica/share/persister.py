@@ -1,4 +1,4 @@
-"""The persisted state of share partitions, and the port through which it is read and written."""
+"""The persisted state of share partitions, and the interface through which it is read and written."""
 
 from __future__ import annotations
 
@@ -117,7 +117,9 @@ class Persister(Protocol):
         """
 
     def write(self, key: SharePartitionKey, change: StateWrite, on_done: OnDone) -> None:
-        """Applies a change to the state (WriteShareGroupState); calls `on_done` with the error and its message."""
+        """Applies a change to the state (WriteShareGroupState). Calls `on_done` with the error and its message or
+        None.
+        """
 
     def delete(self, key: SharePartitionKey, on_done: OnDone) -> None:
         """Deletes the state (DeleteShareGroupState); succeeds if there is none. Calls `on_done` with the error and its

@@ -338,8 +338,9 @@ class SharePartition:
         self._store(self.in_flight.prepare_release(member, limit), on_done)
 
     def _store(self, prepared: list[Run], on_done: OnDone) -> None:
-        """Stores the pending changes of the runs, then applies them, or discards them after an error; then calls
-        `on_done(error, message)`.
+        """Stores the pending changes of the runs (ranges of offsets with one state), then applies them.
+
+        Discards the changes if they cannot be stored. Calls `on_done(error, message)` in both cases.
         """
         if not prepared:
             on_done(Error.NONE, None)

@@ -1,4 +1,4 @@
-"""The port through which share partitions read the configuration of their groups."""
+"""The interface through which share partitions read the configuration of their groups."""
 
 from __future__ import annotations
 
