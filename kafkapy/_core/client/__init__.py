@@ -1,2 +1,1 @@
-"""The compiled part of the client: batches being filled, fetched batches, records as Arrow columns, and the socket.
-"""
+"""The compiled part of the client: batches to send, fetched batches, records as Arrow columns, and the socket."""
