@@ -57,7 +57,11 @@ cdef bint read_header(FrameCursor *cursor, RequestHead *head, const uint8_t *dat
 
 
 cdef int serve_request(void *context, RequestFrame *frame) noexcept nogil:
-    """Serves one request if the gate can; returns the GateVerdict, such as answered, declined or held."""
+    """Serves one request if the gate can; returns the GateVerdict.
+
+    The verdict is that the request was answered, was accepted and will be answered by `finish`, has to wait for data,
+    or was declined, so that Python has to serve it.
+    """
     cdef FrameCursor cursor
     cdef RequestHead head
     cdef int verdict = GATE_DECLINED

@@ -7,7 +7,7 @@ The gate serves a fetch without a session or in an open session, if enough data 
 Python has to decide: a follower that may enter the ISR or has an outdated broker epoch; a consumer that may be referred
 to a replica in another rack; a session that begins, ends or changes its partitions; a fetcher whose log may diverge
 from this log; an offset that is out of range; a read_committed fetch of a log that may have open or aborted
-transactions; a segment whose files are not open yet. tests/property/test_gate_twin.py compares the answers of the two.
+transactions; a segment whose files are not open yet. tests/property/test_gate_twin.py compares both paths' answers.
 
 When a follower's fetch arrives, its position is recorded, which may raise the high watermark and complete produce
 requests. A fetch that finds too few bytes has to wait. Python stores its bytes (replica/held_fetch), and presents them
@@ -334,7 +334,7 @@ cdef bint quota_allows(GateContext gate, const FetchRequest *request, int count)
 
 
 cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
-    """Returns the GateVerdict for a fetch whose `count` partitions have been read. While a fetch is held, a batch
+    """Returns the GateVerdict for a fetch whose `count` partitions have been read. If the fetch has waited, a batch
     larger than its partition's limit counts only up to the limit, as in DelayedFetch."""
     cdef int64_t available = request.readable if request.moment == FETCH_WHILE_HELD else request.found
     if request.moment == FETCH_AT_DEADLINE or (available > 0 and available >= request.min_bytes):
@@ -349,8 +349,8 @@ cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) no
 
 
 cdef void watch_partitions(GateContext gate, int count, bint is_from_follower) noexcept nogil:
-    """Marks the first `count` partitions in `gate.reads` as watched, so that a change wakes the held fetch: an append
-    for a follower's fetch, a higher high watermark for a consumer's."""
+    """Marks the first `count` partitions in `gate.reads` as those for which a fetch waits. Python is then notified of an
+    append, if a follower's fetch waits, or of a higher high watermark, if a consumer's fetch waits."""
     cdef int index
     for index in range(count):
         watch_partition(<PartitionState> gate.reads[index].partition, is_from_follower)

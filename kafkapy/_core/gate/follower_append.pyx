@@ -9,7 +9,7 @@
 Between the passes only totals are stored: each pass reads the batch headers again, which are in the processor's cache.
 The bytes are written as the leader sent them. Python updates the producer of a batch that begins or ends a transaction
 or is the first of its producer. Python also appends batches that do not fit into one segment, and messages of magic 0
-or 1. The property test test_follower_append_twin compares the two paths.
+or 1. The property test test_follower_append_twin compares the logs that compiled code and Python write.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

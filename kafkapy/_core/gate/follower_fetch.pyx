@@ -96,7 +96,8 @@ cdef inline void record_read(GateContext gate, const FetchRequest *request, cons
 cdef void record_positions(GateContext gate, const FetchRequest *request, int count, int verdict) noexcept nogil:
     """Records the follower's position in each partition of its fetch.
 
-    Does nothing for a consumer, for a held fetch that is presented again, and if the gate declines (`verdict`).
+    Does nothing for a consumer, for a fetch that has waited and is presented to the gate again, and if `verdict` says
+    that the gate declines the fetch.
     """
     cdef int index
     if request.replica_id == CONSUMER or request.moment != FETCH_ON_ARRIVAL or verdict == GATE_DECLINED:

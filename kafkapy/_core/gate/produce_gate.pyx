@@ -1,11 +1,11 @@
 """Serves usual Produce requests in compiled code. The Python path does the same for all of them, and is slower.
 
-    gather   each request      parse | gate open? | batch, CRC, records | sequence | room in the segment | offsets
-    finish   once in a wake-up, a pass of the reactor: one pwritev for each partition | indexes, producers, high
-             watermarks | answers
+    gather (each request)      parse | gate open? | batch, CRC, records | sequence | room in the segment | offsets
+    finish (once in a pass)    one pwritev for each partition | indexes, producers, high watermarks | answers
     Python path                server/handlers/produce -> ReplicaManager -> Partition -> Log -> LogSegment
 
 The gate serves requests that have one plain batch of magic 2 for each partition, which the topic stores unchanged. It
+gathers the batches of all requests in one pass of the reactor, and writes the batches of a partition at once. It
 declines all other requests, changes nothing, and leaves them to the Python path: a codec that was not used before, or
 too much to decompress; a batch with which a producer begins, which it repeats, or which is transactional; a batch that
 may cause a roll, a flush or a full index; a request that clients do not usually send; an ISR that is too small. With
@@ -126,9 +126,9 @@ cdef void fill_limits(BatchLimits *limits, LogLimits config) noexcept nogil:
 
 
 cdef bint has_room(PartitionState partition, LogState log, SegmentState segment, GatheredBatch *batch) noexcept nogil:
-    """Returns whether the batch fits into the segment after the gathered batches, without a roll or a flush.
+    """Returns whether the segment has room for the batch, without a roll or a flush; sets the batch's base offset.
 
-    Sets the base offset of the batch.
+    The batch follows the gathered batches, those of earlier requests that are not yet written to the segment.
     """
     cdef int64_t first_offset = partition.gathered_end_offset if partition.gathered_count else log.log_end_offset
     batch.base_offset = first_offset
@@ -208,7 +208,7 @@ cdef bint examine_partition(GateContext gate, PartitionState partition, Gathered
 
 cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor, GatheredRequest *request,
                       bint flexible) noexcept nogil:
-    """Reads all topics of the request into new batches after those that were gathered before.
+    """Reads all topics of the request, and adds their batches to those of earlier requests that wait to be written.
 
     Returns False if the gate declines the request.
     """
@@ -240,9 +240,9 @@ cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor
 
 
 cdef void gather_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int index) noexcept nogil:
-    """Adds the batch, which has the index `index` in the gate, to the gathered batches of its partition.
+    """Adds the batch to those of its partition that are written together at the end of this pass of the reactor.
 
-    Writes its offset into the batch.
+    Writes the base offset into the batch. `index` is the index of the batch in `gate.batches`.
     """
     if partition.gathered_count == 0:
         gate.touched[gate.touched_count] = <PyObject *> partition
@@ -313,7 +313,10 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
 # ---- finish
 
 cdef int write_gathered(GateContext gate, PartitionState partition, SegmentState segment) noexcept nogil:
-    """Writes the gathered batches of the partition with one call. Returns 0, or -errno if nothing was written."""
+    """Writes the batches of the partition that have been gathered in this pass of the reactor, with one system call.
+
+    Returns 0, or -errno if nothing was written.
+    """
     cdef int index = partition.first_gathered
     cdef Py_ssize_t count = 0
     while index >= 0:
@@ -336,9 +339,10 @@ cdef void account_for_producer(ProducerEntry producer, const GatheredBatch *batc
 
 cdef void finish_partition(GateContext gate, PartitionState partition, LogState log, SegmentState segment,
                            TopicCounters counters) noexcept nogil:
-    """Writes the gathered batches of the partition, then updates indexes, offsets and producers batch by batch.
+    """Writes the gathered batches of the partition, then updates indexes, offsets and producers for each batch.
 
-    After a failure the remaining batches are not in the log, and the Python path is notified.
+    Gathered batches are those of all requests in this pass of the reactor. After a failure the remaining batches are
+    not in the log, and Python is notified of the failure.
     """
     cdef int status = write_gathered(gate, partition, segment)
     cdef int index = partition.first_gathered
