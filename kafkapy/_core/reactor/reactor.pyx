@@ -160,7 +160,7 @@ cdef class Reactor:
 
     @property
     def monotonic_ms(self):
-        """The monotonic clock at the start of this wake-up, in milliseconds."""
+        """The monotonic clock at the start of this pass of the loop, in milliseconds."""
         return self.native.monotonic_ms
 
     def schedule(self, int64_t delay_ms, callback):
@@ -335,7 +335,7 @@ cdef class Reactor:
             self.native.thread = 0
 
     def step(self, int64_t monotonic_ms):
-        """Runs one wake-up at this time of a simulated clock, without waiting; returns whether another one is due.
+        """Runs one pass of the loop at this time of a simulated clock, without waiting; returns whether another is due.
 
         Simulations call it instead of `run`, and override `schedule`, whose timers follow the machine's clock.
         """
@@ -495,7 +495,7 @@ cdef class Reactor:
     # ---- phase 2
 
     cdef bint python_phase(self) except -1:
-        """Runs phase 2, all Python code of a wake-up: callbacks, timers and dispatch. Returns whether the loop has to
+        """Runs phase 2, all Python code of a pass: callbacks, timers and dispatch. Returns whether the loop has to
         end."""
         cdef int rounds = 0
         self.native.python_phases += 1
@@ -592,7 +592,7 @@ cdef class Reactor:
         return 0
 
     cdef int run_posted(self) except -1:
-        """Runs the callbacks posted so far. Callbacks that these post run in the next wake-up."""
+        """Runs the callbacks posted so far. Callbacks that these post run in the next pass of the loop."""
         cdef Py_ssize_t waiting
         self.wakeup.ready = False
         self.wakeup_sent = False

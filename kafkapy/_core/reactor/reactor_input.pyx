@@ -39,7 +39,7 @@ cdef extern from "<sys/socket.h>" nogil:
     int setsockopt(int fd, int level, int option, const void *value, unsigned int length)
 
 cdef enum:
-    READS_PER_TURN = 8              # reads from one connection in one wake-up
+    READS_PER_TURN = 8              # reads from one connection in one pass of the loop
     LEAST_LOW_WATER = 65536         # fewer missing bytes of a frame are not waited for together
     MOST_LOW_WATER = 262144
     ASSEMBLY_MINIMUM = 16384        # first capacity of a slab for a frame that is still arriving

@@ -1,10 +1,10 @@
-"""Phase 3 of a wake-up: answers -> socket. The functions run without the interpreter lock.
+"""Phase 3 of a pass of the reactor: writes the answers to the sockets, without the interpreter lock.
 
 Memory is sent by `send`, or by `sendmsg` up to 32 pieces at once; file ranges by `sendfile`, straight from the page
 cache. MSG_MORE delays a header before a file range, and TCP_CORK delays the bytes between ranges, so that a fetch
 answer fills its packets. A short range is read into memory instead, which takes one system call instead of four. Bytes
-that the socket does not accept stay in the output until EPOLLOUT. The output of a TLS connection is gathered, encrypted
-(`reactor_tls`) and sent by one `send`.
+that the socket does not accept stay in the output until EPOLLOUT. The output of a TLS connection is encrypted in one
+piece (`reactor_tls`) and sent by one `send`.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
@@ -44,7 +44,7 @@ cdef extern from "<unistd.h>" nogil:
 cdef enum:
     VECTOR_LIMIT = 32
     FILE_COPY_LIMIT = 8192          # a range of at most this size is read, and not sent by `sendfile`
-    BYTES_PER_TURN = 4194304        # bytes sent to one connection in one wake-up
+    BYTES_PER_TURN = 4194304        # bytes sent to one connection in one pass of the loop
 
 
 cdef void set_cork(ConnectionState *connection, int corked) noexcept nogil:

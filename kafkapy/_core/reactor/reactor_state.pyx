@@ -1,6 +1,6 @@
 """The life of connections, requests and answers as C structs, on the reactor's thread without the interpreter lock.
 
-The module `reactor` describes the phases of a wake-up: 1 reads, 2 runs Python, 3 writes.
+The module `reactor` describes the phases of a pass of its loop: 1 reads, 2 runs Python, 3 writes.
 
 A connection is closed once: its descriptor is closed and its buffers are released at once, and it stays in
 `closed_queue` until Python is notified. Its struct lives as long as the Connection object that owns it.
@@ -213,7 +213,7 @@ cdef void connection_release_input(ConnectionState *connection) noexcept nogil:
 
 
 cdef void connection_want_input(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Queues an open connection, so that phase 1 of the next wake-up reads from it and handles its frames."""
+    """Queues an open connection, so that phase 1 of the next pass reads from it and handles its frames."""
     if connection.closed or connection.queued_input:
         return
     connection.queued_input = True

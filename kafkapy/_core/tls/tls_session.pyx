@@ -1,7 +1,7 @@
 """TLS sessions: handshake, reading and writing with OpenSSL, over a BIO of our own, without the interpreter lock.
 
 OpenSSL reads ciphertext through the BIO straight from the socket into its own buffer, several records at once, and
-decrypts into the memory of the reactor. What it writes is gathered in memory, so that many records need one system
+decrypts into the memory of the reactor. What it writes is collected in memory, so that many records need one system
 call. The BIO never reads more than `budget` bytes in one turn, because OpenSSL would otherwise continue as long as a
 peer sends records without data.
 """
