@@ -349,8 +349,8 @@ cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) no
 
 
 cdef void watch_partitions(GateContext gate, int count, bint is_from_follower) noexcept nogil:
-    """Marks the first `count` partitions in `gate.reads` as those for which a fetch waits. Python is then notified of an
-    append, if a follower's fetch waits, or of a higher high watermark, if a consumer's fetch waits."""
+    """Marks the first `count` partitions in `gate.reads` as those for which a fetch waits. Python is then notified of
+    an append, if a follower's fetch waits, or of a higher high watermark, if a consumer's fetch waits."""
     cdef int index
     for index in range(count):
         watch_partition(<PartitionState> gate.reads[index].partition, is_from_follower)

@@ -63,8 +63,10 @@ cdef int64_t read_wall_ms() noexcept nogil:
 
 cdef bint examine_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size, int version,
                         int64_t wall_ms) noexcept nogil:
-    """Returns whether the bytes at `batch.data` are one batch that the gate can append unchanged; sets fields of
-    `batch`."""
+    """Returns whether the `size` bytes at `batch.data` are one batch that the gate can append unchanged.
+
+    Sets the other fields of `batch` from the header of these bytes.
+    """
     cdef BatchHeader header
     cdef BatchLimits limits
     if parse_batch_header(batch.data, 0, size, &header) != HEADER_OK or header.size != size:
