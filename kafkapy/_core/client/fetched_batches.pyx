@@ -153,7 +153,7 @@ cdef class FetchedBatches:
         return HIDDEN if is_control else SHOWN
 
     cdef void note_aborted(self, int64_t last_offset) noexcept nogil:
-        """Adds the producers of the aborted transactions that begin at `last_offset` or before to `aborted_producers`.
+        """Adds to `aborted_producers` the producers whose aborted transactions begin at `last_offset` or before.
 
         The batches of these producers are hidden until the transaction's marker.
         """
@@ -260,9 +260,8 @@ cdef class FetchedBatches:
     cdef int open_closed_batch(self) except -1:
         """Decompresses the current batch; returns AT_RECORD, or the status that says why no record can be read.
 
-        First looks up the functions of the codec's library, with which the collector decompresses. If the collector
-        cannot decompress the batch, Python's module for the codec does. Raises ApiError with CORRUPT_MESSAGE if that
-        fails too.
+        The RecordCollector decompresses the batch with the functions of the codec's library. If it cannot, Python's
+        module for the codec decompresses the batch. Raises ApiError with CORRUPT_MESSAGE if Python's module fails too.
         """
         cdef int codec = self.header.attributes & CODEC_MASK
         cdef int status

@@ -470,11 +470,11 @@ cdef class FetchedRecords(FetchedBatches):
             self.header.base_offset >= self.next_offset or self.span.pos > 0)
 
     cdef int fill_found(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
-        """Adds the next record of the batch that contains the needle; skips the rest of the batch if there is none.
+        """Adds the next record of the batch that contains the needle, the bytes for which `fill` searches.
 
-        Returns AT_RECORD in both cases, or the status that says why the record cannot be added, such as NO_MORE_BYTES.
-        Of skipped records only the lengths are decoded. The CRC of a batch without the needle is not checked, because
-        that would take more time than the search.
+        Skips the rest of the batch if there is no such record. Returns AT_RECORD in both cases, or the status that says
+        why the record cannot be added, such as NO_MORE_BYTES. Only the lengths of skipped records are decoded. The CRC
+        of a batch without the needle is not checked, because that would take more time than the search.
         """
         cdef const uint8_t *buf = self.span.buf
         cdef const uint8_t *found = <const uint8_t *>memmem(
