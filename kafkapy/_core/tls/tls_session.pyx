@@ -1,9 +1,9 @@
-"""TLS sessions: handshake, reading and writing with OpenSSL, over a BIO of our own, without the interpreter lock.
+"""TLS sessions: handshake, reading and writing with OpenSSL, without the interpreter lock.
 
-OpenSSL reads ciphertext through the BIO straight from the socket into its own buffer, several records at once, and
-decrypts into the memory of the reactor. What it writes is collected in memory, so that many records need one system
-call. The BIO never reads more than `budget` bytes in one turn, because OpenSSL would otherwise continue as long as a
-peer sends records without data.
+Each session has a BIO (OpenSSL's interface for input and output) that this module implements. OpenSSL reads ciphertext
+through the BIO from the socket into its own buffer, several records at once, and decrypts into the reactor's memory.
+What OpenSSL writes is collected in memory, so that many records need one system call. The BIO never reads more than
+`budget` bytes in one turn, because OpenSSL would otherwise continue as long as a peer sends records without data.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
