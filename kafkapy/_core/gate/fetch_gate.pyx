@@ -1,4 +1,4 @@
-"""Serves usual Fetch requests in compiled code. The Python path does the same for all of them, and is slower.
+"""Serves usual Fetch requests in compiled code (the gate). The Python path can serve every request, but is slower.
 
     gate          parse | gate open? | segment -> index -> batch header | answer: headers, and file ranges (sendfile)
     Python path   server/handlers/fetch -> ReplicaManager -> Partition -> LogReader

@@ -1,4 +1,4 @@
-"""Serves usual Produce requests in compiled code. The Python path does the same for all of them, and is slower.
+"""Serves usual Produce requests in compiled code (the gate). The Python path can serve all requests, but is slower.
 
     gather (each request)      parse | gate open? | batch, CRC, records | sequence | room in the segment | offsets
     finish (once in a pass)    one pwritev for each partition | indexes, producers, high watermarks | answers
