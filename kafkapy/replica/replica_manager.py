@@ -91,8 +91,9 @@ class ReplicaManager:
         with those whose leader or leader epoch has changed. `make_fetchers` is called when this broker first follows
         another one; without it, followed partitions are not fetched.
 
-        `gate` is compiled code that serves usual requests without the replica manager. After its appends the broker
-        calls `gate_appended` or `gate_failed_to_append`. Fetches that have to wait are passed to `hold_fetch`.
+        `gate` is compiled code that serves usual requests without the replica manager. It calls `gate_appended` if an
+        operation may wait for its change of a partition, and `gate_failed_to_append` after an append that failed.
+        Fetches that have to wait are passed to `hold_fetch`.
         """
         lag_max_ms: int = config.replica_lag_time_max_ms
         self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms, gate)
