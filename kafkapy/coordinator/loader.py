@@ -17,7 +17,8 @@ _READ_BYTES = 256 * 1024
 
 
 class PartitionLoader:
-    """The load of one partition, with the position that has been reached in its log. Owner thread only.
+    """The load of one partition, with the position that has been reached in its log. Only the thread that owns it may
+    use it.
 
     The log end offset is queried again after each read, so that batches appended during the load (transaction markers)
     are loaded too.

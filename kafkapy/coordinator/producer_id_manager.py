@@ -50,7 +50,7 @@ def blocks_from_controller(
 class ProducerIdManager:
     """The source of this broker's producer ids: the current block, the next block, and the callers that wait for an id.
 
-    Owner thread only.
+    Only the thread that owns it may use it.
 
     No id is returned twice: a block is durable in the metadata log before this broker gets it, and the unused ids of
     the block are lost at a restart. Invariant: callers wait only while a block is being requested.

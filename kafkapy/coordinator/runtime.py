@@ -48,7 +48,7 @@ APPEND_ERRORS = {
 
 
 class ActivePartition(ShardContext, Generic[S]):
-    """A partition that this broker leads: its shard, its timers and its state. Owner thread only.
+    """A partition that this broker leads: its shard, its timers and its state. Only the thread that owns it may use it.
 
     The states are loading -> active -> resigned, or loading -> failed. A failed partition refuses requests with
     NOT_COORDINATOR until the next election.
@@ -107,7 +107,7 @@ class ActivePartition(ShardContext, Generic[S]):
 
 class CoordinatorRuntime(Generic[S]):
     """The coordinator of one internal topic on this broker. It owns a shard, the state in memory, for each partition
-    that the broker leads. Owner thread only."""
+    that the broker leads. Only the thread that owns it may use it."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from kafkapy.types import Clock
 
 
 class CoordinatorShard(Protocol):
-    """The state of a coordinator for one partition of its internal topic. Owner thread only."""
+    """The state of a coordinator for one partition of its internal topic. Only the thread that owns it may use it."""
 
     def replay(self, offset: int, producer_id: int, key: bytes, value: bytes | None) -> None:
         """Applies one record of the log; `producer_id` is -1 outside transactions."""

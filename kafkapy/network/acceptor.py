@@ -95,7 +95,7 @@ def plain_host(host: str) -> str:
 
 
 class Acceptor:
-    """The listening socket of one listener. Reactor thread only.
+    """The listening socket of one listener. Only the reactor's thread may use it.
 
     The socket listens from `__init__` on, so that a port in use is found early; the system queues clients until
     `start`. While a limit is reached, or the process has no descriptors left, the acceptor pauses and does not poll its

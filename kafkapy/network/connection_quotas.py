@@ -42,7 +42,7 @@ def parse_address_limits(text: str) -> dict[str, int]:
 
 
 class ConnectionQuotas:
-    """The numbers of open connections and the limits on them. Reactor thread only.
+    """The numbers of open connections and the limits on them. Only the reactor's thread may use it.
 
     Invariants: total == sum of the listeners' counts == sum of the addresses' counts; a count of 0 is removed. The
     limits are read from the configuration each time, so that a dynamic change applies to the next connection.

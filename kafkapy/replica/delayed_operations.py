@@ -24,7 +24,7 @@ class FetchOperation(DelayedOperation):
 
 
 class DelayedOperations:
-    """Owns the purgatories of delayed produce, fetch and delete-records requests. Used by the owner thread only.
+    """Owns the purgatories of delayed produce, fetch and delete-records requests. Used only by the thread that owns it.
 
     Operations are watched under the keys of their partitions (a TopicPartition or an equal tuple). The exception is a
     HeldFetch of a follower, a fetch that compiled code (the gate) serves and that waits for data. It may have thousands

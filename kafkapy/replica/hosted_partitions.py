@@ -25,7 +25,7 @@ state_change_logger = logging.getLogger("state.change.logger")
 
 
 class HostedPartitions:
-    """Owns every Partition of this broker. Used by the owner thread only.
+    """Owns every Partition of this broker. Used only by the thread that owns it.
 
     Invariants: a partition is in `online` or in `offline`, never in both; a partition in `online` has the log and the
     topic id that the log manager has for it; the data gate (the compiled code that serves usual requests), if there is

@@ -54,9 +54,9 @@ _GIVE_UP = frozenset({Error.OPERATION_NOT_ATTEMPTED, Error.INELIGIBLE_REPLICA})
 class Partition(PartitionState):
     """Owns the leader and follower state of one replica; its log belongs to the log manager.
 
-    Used by the owner thread only. Invariants: as leader log_start_offset <= high_watermark <= log_end_offset; epochs do
-    not decrease; a leader never proposes an ISR without itself; `remote_replicas` is empty unless this broker leads;
-    the ISR sizes in the base class agree with `isr_state`.
+    Used only by the thread that owns it. Invariants: as leader log_start_offset <= high_watermark <= log_end_offset;
+    epochs do not decrease; a leader never proposes an ISR without itself; `remote_replicas` is empty unless this
+    broker leads; the ISR sizes in the base class agree with `isr_state`.
     """
 
     __slots__ = (

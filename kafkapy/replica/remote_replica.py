@@ -12,7 +12,7 @@ NEVER_FETCHED = -2
 
 
 class RemoteReplica(ReplicaState):
-    """The state of one follower. Used by the owner thread only. Times are milliseconds of a monotonic clock.
+    """The state of one follower. Used only by the thread that owns it. Times are milliseconds of a monotonic clock.
 
     `log_end_offset` is the offset of the follower's last fetch, so that it lags behind the follower by one request.
     Invariant: `last_caught_up_ms` does not decrease within a leader epoch.

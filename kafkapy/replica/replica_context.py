@@ -17,7 +17,8 @@ NO_BROKER_EPOCH = -1
 
 
 class ReplicaContext:
-    """The objects that the partitions of one replica manager share. Owner thread only, except for `metadata.image`."""
+    """The objects that the partitions of one replica manager share. Only the thread that owns it may use it, except
+    for `metadata.image`."""
 
     __slots__ = (
         "_brokers",

@@ -67,8 +67,8 @@ MakeFetchers = Callable[[Callable[[Partition], bool]], "ReplicaFetcherManager"]
 class ReplicaManager:
     """Owns the partitions of this broker and the requests that wait for them.
 
-    Used by the owner thread only, except for `checkpoint_high_watermarks`. The callback of each request is called
-    exactly once, possibly before the method returns.
+    Used only by the thread that owns it, except for `checkpoint_high_watermarks`. The callback of each request is
+    called exactly once, possibly before the method returns.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ def _replicas_in(value: str) -> frozenset[str]:
 
 class ReplicationThrottles:
     """The limits of a broker's replication rates, one as leader and one as follower, and the choice of the partitions
-    to which they apply. Owner thread only.
+    to which they apply. Only the thread that owns it may use it.
     """
 
     def __init__(self, config: BrokerConfig) -> None:

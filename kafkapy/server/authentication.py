@@ -51,7 +51,7 @@ class _State(Enum):
 
 
 class Authenticator:
-    """The state of one connection's authentication. Reactor thread only.
+    """The state of one connection's authentication. Only the reactor's thread may use it.
 
     `Session.authenticator` refers to it until the client is authenticated; if the session has a limited lifetime, until
     the end of the connection.

@@ -21,8 +21,8 @@ OnAnswer = Callable[[Any, Error], None]
 
 
 class BrokerRequests:
-    """Sends requests to other brokers, over one channel for each of them. Reactor thread only; callbacks are called on
-    this thread too.
+    """Sends requests to other brokers, over one channel for each of them. Only the reactor's thread may use it;
+    callbacks are called on this thread too.
 
     If a broker is fenced or changes its address while it has unanswered requests, they fail at once. The caller then
     looks up the leader again instead of waiting for a time-out.

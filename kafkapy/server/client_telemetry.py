@@ -24,7 +24,7 @@ ASK_AGAIN = frozenset([Error.UNKNOWN_SUBSCRIPTION_ID, Error.UNSUPPORTED_COMPRESS
 
 
 class ClientInstance:
-    """One client, and the metrics that its subscription requests from it. Reactor thread only."""
+    """One client, and the metrics that its subscription requests from it. Only the reactor's thread may use it."""
 
     __slots__ = ("is_terminating", "last_error", "last_get_ms", "last_push_ms", "subscription_id", "wanted")
 
@@ -84,7 +84,8 @@ def _subscriptions(image: MetadataImage) -> Iterator[ClientMetricsSubscription]:
 
 
 class ClientTelemetry:
-    """The clients that push metrics, the parsed subscriptions, and the counters of pushes. Reactor thread only."""
+    """The clients that push metrics, the parsed subscriptions, and the counters of pushes. Only the reactor's thread
+    may use it."""
 
     def __init__(self, largest_cache: int = LARGEST_CACHE, series_limit: int = MOST_SERIES) -> None:
         self._largest_cache = largest_cache

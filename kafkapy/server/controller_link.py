@@ -86,7 +86,8 @@ class ControllerLink:
         return self._ports.forwarding
 
     def submit(self, change: IsrChange, on_result: Callable[[AlterPartitionResult], None]) -> None:
-        """Proposes a change of an ISR; `on_result` is called once, after this method has returned. Reactor thread."""
+        """Proposes a change of an ISR; `on_result` is called once, after this method has returned. Only the reactor's
+        thread may use it."""
         self._ports.alter_partition.submit(change, on_result)
 
     def assign_directories(self, found: Mapping[tuple[bytes, int], bytes]) -> Future[None]:
@@ -97,7 +98,8 @@ class ControllerLink:
         return self._ports.assign_directories(found)
 
     def allocate_producer_ids(self, on_block: Callable[[ProducerIdsBlock | Error], None]) -> None:
-        """Requests a block of producer ids and passes it, or the error, to `on_block`. Reactor thread."""
+        """Requests a block of producer ids and passes it, or the error, to `on_block`. Only the reactor's thread may
+        use it."""
         self._ports.allocate_producer_ids(on_block)
 
     def leave_direct_calls(self) -> None:

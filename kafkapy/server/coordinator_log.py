@@ -11,7 +11,8 @@ from kafkapy.types import TopicPartition
 
 
 class ReplicatedCoordinatorLog:
-    """The CoordinatorLog of the internal topics' partitions that this broker leads. Reactor thread only."""
+    """The CoordinatorLog of the internal topics' partitions that this broker leads. Only the reactor's thread may use
+    it."""
 
     def __init__(self, replica_manager: ReplicaManager, append_timeout_ms: int) -> None:
         self._replica_manager = replica_manager

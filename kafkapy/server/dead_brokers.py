@@ -22,7 +22,8 @@ logger = logging.getLogger("kafka.controller.BrokerHeartbeatManager")
 
 
 class DeadBrokers:
-    """Detects brokers whose processes have died, by an attempt to connect to them, and fences them. Reactor thread."""
+    """Detects brokers whose processes have died, by an attempt to connect to them, and fences them. Only the reactor's
+    thread may use it."""
 
     def __init__(self, services: ControllerServices, thread: NodeThread) -> None:
         self._services = services

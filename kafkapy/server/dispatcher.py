@@ -46,7 +46,7 @@ _PARTLY_FORWARDED = frozenset(
 class _MeasuredHold:
     """Measures how long Python code works on a fetch that waits for data, and charges this time to the client once.
 
-    Reactor thread only.
+    Only the reactor's thread may use it.
     """
 
     __slots__ = ("_serve", "is_charged", "started_ns")
@@ -68,7 +68,7 @@ class _MeasuredHold:
 
 
 class Dispatcher:
-    """Decodes requests and calls their handlers. Reactor thread only."""
+    """Decodes requests and calls their handlers. Only the reactor's thread may use it."""
 
     def __init__(self, services: ControllerServices) -> None:
         """`services` is a Services if the node is a broker. A node that is only a controller passes

@@ -17,7 +17,8 @@ from kafkapy.types import TopicPartition
 
 
 class ClusterEndOffsets:
-    """The end offsets of all partitions; implements the coordinator's EndOffsets. Reactor thread only."""
+    """The end offsets of all partitions; implements the coordinator's EndOffsets. Only the reactor's thread may use
+    it."""
 
     def __init__(
         self,

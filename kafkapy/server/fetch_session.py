@@ -139,7 +139,7 @@ class IncrementalFetchContext(FetchContext):
 
 
 class FetchSessions:
-    """The fetch sessions of a broker. Opens the context of each fetch request. Reactor thread only."""
+    """The fetch sessions of a broker. Opens the context of each fetch request. Only the reactor's thread may use it."""
 
     def __init__(self, clock: Clock, max_slots: int, random_id: Callable[[], int] | None = None) -> None:
         self._clock = clock

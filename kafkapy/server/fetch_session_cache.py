@@ -65,7 +65,8 @@ class CachedPartition(FetchPartition):
 
 
 class FetchSession(FetchSessionState):
-    """One client's session, with its partitions in the order in which they are read. Reactor thread only.
+    """One client's session, with its partitions in the order in which they are read. Only the reactor's thread may use
+    it.
 
     A partition that returned records moves to the end, so that no partition is starved. `epoch` is the epoch of the
     next request. `client` is the client that has opened the session, None if it is not known.
@@ -111,7 +112,7 @@ class FetchSession(FetchSessionState):
 
 
 class FetchSessionCache(FetchSessionTable):
-    """The table of all sessions, at most `max_slots`. Reactor thread only."""
+    """The table of all sessions, at most `max_slots`. Only the reactor's thread may use it."""
 
     def __init__(self, max_slots: int, random_id: Callable[[], int]) -> None:
         self.max_slots = max_slots

@@ -21,7 +21,8 @@ OnCreated = Callable[[ErrorMessage | BaseException], object]
 
 
 class ForwardingPort(Protocol):
-    """The interface through which handlers forward requests to the active controller. Reactor thread."""
+    """The interface through which handlers forward requests to the active controller. Only the reactor's thread may
+    use it."""
 
     @property
     def controller_versions(self) -> Versions:

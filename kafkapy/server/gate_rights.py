@@ -36,7 +36,7 @@ GENERATION_POLL_MS = 100
 class GateRights:
     """Stores the permissions of clients in the gate, the compiled code that serves usual Produce and Fetch requests.
 
-    Reactor thread only, except `check` and `on_metadata`.
+    Only the reactor's thread may use it, except `check` and `on_metadata`.
     """
 
     def __init__(self, gate: DataGate, authorizer: Authorizer) -> None:

@@ -14,7 +14,8 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 
 def call_handler(served: ServedApi, context: RequestContext, message: Any) -> None:
-    """Calls the handler. The response is sent before this function returns, or later by the handler. Reactor thread."""
+    """Calls the handler. The response is sent before this function returns, or later by the handler. Only the
+    reactor's thread may use it."""
     if served.blocking:
         _submit(served, context, message)
         return
@@ -50,7 +51,8 @@ def submit_part(
     """Runs `work`, which a handler leaves to the handler pool, and then the function that `work` returns, on the
     reactor's thread.
 
-    The client receives the same response to an error of `work` as to an error of the handler. Reactor thread.
+    The client receives the same response to an error of `work` as to an error of the handler. Only the reactor's
+    thread may use it.
     """
     (served,) = (each for each in getattr(handler, DECLARATIONS) if each.key == context.api_key)
 

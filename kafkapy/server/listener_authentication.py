@@ -37,7 +37,8 @@ class AuthenticationCounts:
 
 
 class ListenerAuthentication:
-    """The SASL mechanisms of one listener, its limits and its counts. Reactor thread only, except `counts`."""
+    """The SASL mechanisms of one listener, its limits and its counts. Only the reactor's thread may use it, except
+    `counts`."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ def open_ahead(
 
     `on_opened` gets a dict with the batch headers, or the ApiError, of each partition whose batches were validated. If
     validation is quick, `on_opened({})` is called at once, and nothing was validated. `submit` runs work on the handler
-    pool. `entries` must not change until `on_opened` is called. Reactor thread only.
+    pool. `entries` must not change until `on_opened` is called. Only the reactor's thread may use it.
     """
     work = {topic_partition: work_to_open(records) for topic_partition, records in entries.items()}
     if sum(work.values()) <= LARGEST_WORK:

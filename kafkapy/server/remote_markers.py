@@ -22,7 +22,7 @@ class _Write(NamedTuple):
 
 
 class RemoteMarkers:
-    """Sends markers to the brokers that lead the partitions. Reactor thread only.
+    """Sends markers to the brokers that lead the partitions. Only the reactor's thread may use it.
 
     Each broker has at most one request in flight; markers that are written before its response are sent together in the
     next request. A request has at most one marker of a producer, because the response identifies a marker by its

@@ -30,7 +30,7 @@ from kafkapy.server.broker_requests import BrokerRequests
 class RemoteShareStates:
     """Sends one request to another broker for each operation on the state of a share partition.
 
-    Reactor thread only; implements RemoteShareCoordinators.
+    Only the reactor's thread may use it; implements RemoteShareCoordinators.
     """
 
     def __init__(self, requests: BrokerRequests) -> None:

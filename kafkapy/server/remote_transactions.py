@@ -28,7 +28,7 @@ OnResult = Callable[[Mapping[TopicPartition, Error]], None]
 
 
 class RemoteTransactionCoordinators:
-    """Sends AddPartitionsToTxn to transaction coordinators on other brokers. Reactor thread only.
+    """Sends AddPartitionsToTxn to transaction coordinators on other brokers. Only the reactor's thread may use it.
 
     Each broker has at most one request in flight; calls made before its response are sent together in the next request.
     A request has at most one entry for a transactional id, because the response identifies an entry by the id. The

@@ -49,7 +49,8 @@ class RequestFilter(Protocol):
 
 
 class Session:
-    """The state that all requests of a connection share, stored in `connection.state`. Reactor thread only."""
+    """The state that all requests of a connection share, stored in `connection.state`. Only the reactor's thread may
+    use it."""
 
     __slots__ = (
         "authenticator",

@@ -214,7 +214,8 @@ class Services(ControllerServices):
 
     @property
     def shares(self) -> ShareServices:
-        """The parts that serve share groups; their modules are imported at the first access. Reactor thread only."""
+        """The parts that serve share groups; their modules are imported at the first access. Only the reactor's thread
+        may use it."""
         if self.loaded_shares is None:
             assert self._make_shares is not None, "the broker serves no share groups"
             self.loaded_shares = self._make_shares()

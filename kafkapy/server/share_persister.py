@@ -58,7 +58,8 @@ class RemoteShareCoordinators(Protocol):
 
 
 class ClusterPersister(Persister):
-    """Stores the state of share partitions at their coordinators, on this broker and on others. Reactor thread only."""
+    """Stores the state of share partitions at their coordinators, on this broker and on others. Only the reactor's
+    thread may use it."""
 
     def __init__(
         self,

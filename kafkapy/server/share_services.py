@@ -21,7 +21,7 @@ from kafkapy.server.share_sessions import SessionKey, ShareSession, ShareSession
 class ShareServices:
     """The objects with which a broker serves share groups: groups, offsets, coordinator, partitions and sessions.
 
-    Reactor thread only.
+    Only the reactor's thread may use it.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class SessionKey(NamedTuple):
 
 
 class ShareSession:
-    """The session of one member. Reactor thread only.
+    """The session of one member. Only the reactor's thread may use it.
 
     `epoch` is the epoch of the next request. `partitions` has the partitions of the session in order; the value is True
     until a response has contained the partition. The session ends with the connection that opened it.
@@ -57,7 +57,7 @@ class ShareSession:
 
 
 class ShareSessions:
-    """The table of all share sessions. Reactor thread only."""
+    """The table of all share sessions. Only the reactor's thread may use it."""
 
     def __init__(self) -> None:
         self._sessions: dict[SessionKey, ShareSession] = {}

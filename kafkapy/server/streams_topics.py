@@ -20,7 +20,7 @@ class StreamsTopics:
     """The requests for internal topics that are being created, and the topics that could not be created.
 
     A topic is not requested again before its error has expired, so that not every heartbeat repeats the request.
-    Reactor thread only; results arrive on any thread.
+    Only the reactor's thread may use it; results arrive on any thread.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -25,7 +25,8 @@ def request_topic(
     context: RequestContext | None = None,
     on_result: OnCreated = lambda result: None,
 ) -> None:
-    """Asks the active controller to create a topic, without waiting for it; clients retry. Reactor thread.
+    """Asks the active controller to create a topic, without waiting for it; clients retry. Only the reactor's thread
+    may use it.
 
     With a `context` the topic is created in the name of its client and charged to the client's controller mutation
     quota, otherwise in the name of the broker. `on_result` gets the error and message, or an exception, on any thread;

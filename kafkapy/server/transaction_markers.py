@@ -24,7 +24,8 @@ OnWritten = Callable[[Mapping[TopicPartition, Error]], None]
 
 
 class LocalMarkerWriter:
-    """The MarkerWriter that appends markers to the partitions that this broker leads. Reactor thread only.
+    """The MarkerWriter that appends markers to the partitions that this broker leads. Only the reactor's thread may
+    use it.
 
     The markers of `__consumer_offsets` are appended by the group coordinator, because they commit or drop its pending
     offsets.
@@ -121,7 +122,8 @@ FindLeader = Callable[[TopicPartition], "int | None"]
 
 
 class ClusterMarkerWriter:
-    """The MarkerWriter of a transaction coordinator, for partitions on any broker. Reactor thread only."""
+    """The MarkerWriter of a transaction coordinator, for partitions on any broker. Only the reactor's thread may use
+    it."""
 
     def __init__(
         self, local: LocalMarkerWriter, find_leader: FindLeader, make_remote: Callable[[], RemoteMarkers]

@@ -39,7 +39,7 @@ class ClientSupport(Enum):
 
 
 class TransactionVerification:
-    """The verification of transactional writes with the transaction coordinator. Reactor thread only.
+    """The verification of transactional writes with the transaction coordinator. Only the reactor's thread may use it.
 
     The callback of `check` has to append before it returns. A coordinator on this broker runs on the same thread, so
     nothing can end the transaction between its answer and the append. A coordinator on another broker may end the

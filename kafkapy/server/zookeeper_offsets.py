@@ -26,7 +26,8 @@ Offsets = dict[TopicPartition, tuple[int, Error]]
 
 
 class ZooKeeperOffsets:
-    """Reads and writes group offsets in the znodes, which one broker of the cluster serves. Reactor thread only.
+    """Reads and writes group offsets in the znodes, which one broker of the cluster serves. Only the reactor's thread
+    may use it.
 
     `local` returns the offsets if this broker serves the znodes, otherwise None. `find_leader` returns the id of the
     broker that serves the znodes, or None if this is the present broker or there is none. `make_requests` constructs an

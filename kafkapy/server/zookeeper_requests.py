@@ -52,7 +52,7 @@ Outcome = tuple[int, "str | None"]
 
 class ControllerRequests:
     """The ClusterRequests of a broker: runs an operation if this node is the active controller, and sends a request to
-    the active controller otherwise. Reactor thread."""
+    the active controller otherwise. Only the reactor's thread may use it."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

@@ -186,7 +186,7 @@ def out_of_order(base_offset: int, expected: int) -> ApiError:
 
 class FollowerAppends(LogReader):
     """The methods of Log that append the batches that a follower has fetched; the subclass Log has the attributes.
-    Owner thread only."""
+    Only the thread that owns it may use it."""
 
     __slots__ = ()
 

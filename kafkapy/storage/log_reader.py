@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class LogReader(LogState):
-    """The methods of Log that read; the subclass Log has the attributes. These methods change nothing. Used by the
-    owner thread only."""
+    """The methods of Log that read; the subclass Log has the attributes. These methods change nothing. They are
+    called only by the thread that owns the log."""
 
     __slots__ = ()
 

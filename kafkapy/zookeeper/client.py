@@ -30,7 +30,8 @@ class FrameConnection(Protocol):
 
 
 class Client:
-    """A client's connection, its session, and the identities that the client has proved. Reactor thread only.
+    """A client's connection, its session, and the identities that the client has proved. Only the reactor's thread may
+    use it.
 
     `session_id` is 0 until the client has opened or continued a session.
     """

@@ -43,7 +43,8 @@ _REQUEST_PREFIXES = ("/brokers/topics", "/config", "/admin", "/kafka-acl")
 
 
 class ClusterRequests(Protocol):
-    """The interface through which this module sends requests to the active controller. Reactor thread only.
+    """The interface through which this module sends requests to the active controller. Only the reactor's thread may
+    use it.
 
     Each method calls `on_done` after it has returned: with None, or with the reason if the controller refuses the
     request.
@@ -82,7 +83,8 @@ class NodeWrite(NamedTuple):
 
 
 class Commands:
-    """Sends the controller the requests that clients make by writing nodes below `chroot`. Reactor thread only."""
+    """Sends the controller the requests that clients make by writing nodes below `chroot`. Only the reactor's thread
+    may use it."""
 
     def __init__(
         self,

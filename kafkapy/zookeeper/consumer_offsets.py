@@ -24,7 +24,7 @@ _LONGS = range(-(1 << 63), 1 << 63)
 class ConsumerOffsets:
     """Reads and writes the nodes `/consumers/GROUP/offsets/TOPIC/PARTITION` below `chroot` ("" for the root).
 
-    The ACLs of the nodes are checked as for a client that has proved no identity. Reactor thread only.
+    The ACLs of the nodes are checked as for a client that has proved no identity. Only the reactor's thread may use it.
     """
 
     def __init__(self, server: ZooKeeperServer, chroot: str) -> None:

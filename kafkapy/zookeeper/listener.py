@@ -70,7 +70,8 @@ class TlsSource(Protocol):
 
 
 class Listener:
-    """The listening socket and the connections that have not sent their first frame. Reactor thread only.
+    """The listening socket and the connections that have not sent their first frame. Only the reactor's thread may use
+    it.
 
     The address is bound from the construction on, so that a port in use is found early; connections are refused until
     `serve`, and again after `refuse`.

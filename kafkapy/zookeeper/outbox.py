@@ -81,7 +81,7 @@ class Slot:
 
 
 class Outbox:
-    """The slots in the order of their operations. Reactor thread only."""
+    """The slots in the order of their operations. Only the reactor's thread may use it."""
 
     def __init__(self) -> None:
         self.sent_count = 0

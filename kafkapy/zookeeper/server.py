@@ -77,7 +77,7 @@ class ServerCounts(NamedTuple):
 
 
 class ZooKeeperServer:
-    """Serves the clients of one loaded tree. Reactor thread only.
+    """Serves the clients of one loaded tree. Only the reactor's thread may use it.
 
     A server exists from the load of the tree until the broker is no longer the leader of the partition that stores it.
     Clients may authenticate by SASL if `make_sasl_exchange` is set.

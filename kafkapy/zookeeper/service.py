@@ -34,7 +34,7 @@ class ZooKeeperService:
 
     `create_topic` asks the controller to create the internal topic, without waiting. `facts` returns what the tree
     shows of the cluster in addition to the metadata image. `requests` sends the controller the requests that old tools
-    make by writing znodes. Reactor thread only.
+    make by writing znodes. Only the reactor's thread may use it.
     """
 
     def __init__(

@@ -15,7 +15,8 @@ EPOCH_RETRY_MS = 500
 
 
 class ZooKeeperShard:
-    """The tree of znodes of this broker while it leads the partition that stores the tree. Reactor thread only.
+    """The tree of znodes of this broker while it leads the partition that stores the tree. Only the reactor's thread
+    may use it.
 
     `on_ready` is called with the shard when the tree is loaded and the epoch of its zxids is durable, and `on_lost`
     when this broker no longer leads the partition.

@@ -26,7 +26,7 @@ _SHARED_FOLDER = "/config/users/"
 
 
 class ViewWriter:
-    """Writes Kafka's znodes below `chroot` ("" for the root). Reactor thread only.
+    """Writes Kafka's znodes below `chroot` ("" for the root). Only the reactor's thread may use it.
 
     `begin` returns a transaction, and `commit` writes it to the tree. `is_awaited` returns whether a client has just
     requested the topic with a name, so that the topic's node must not be deleted, although the metadata has no such

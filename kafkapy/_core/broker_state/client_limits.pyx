@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 
 
 cdef class ClientLimits:
-    """The quota sensors for one user and client id, shared by their connections. Used by the owner thread only.
+    """The quota sensors for one user and client id, shared by their connections. Used only by the thread that owns it.
 
     `generation` is the number of changes of quotas at which the limits were looked up. The gate, the compiled code that
     serves usual requests, counts these changes. It does not use the limits when its own count differs.

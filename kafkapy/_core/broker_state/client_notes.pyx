@@ -15,7 +15,7 @@ cdef enum:
 
 
 cdef class ClientNames:
-    """The client ids of requests to audited partitions. Each has a number. Used by the owner thread only."""
+    """The client ids of requests to audited partitions. Each has a number. Used only by the thread that owns it."""
 
     def __cinit__(self):
         self.count = 1
@@ -61,7 +61,8 @@ cdef class ClientNames:
 
 
 cdef class ClientNotes:
-    """The clients of the appends to one partition, since this broker began to lead and audit it. Owner thread only.
+    """The clients of the appends to one partition, since this broker began to lead and audit it. Only the thread that
+    owns it may use it.
 
     A run is a range of offsets that one client wrote. Runs are in the order of offsets, and adjacent runs have
     different clients. When there are `MOST_CLIENT_RUNS` runs, the client of all further offsets counts as unnamed

@@ -22,7 +22,7 @@ cdef inline int home_of(int32_t topic, int capacity) noexcept nogil:
 
 
 cdef class ClientRights:
-    """The permissions of a client, in a hash table by the number of the topic. Used by the owner thread only.
+    """The permissions of a client, in a hash table by the number of the topic. Used only by the thread that owns it.
 
     Connections with the same principal, address and listener share one table. `DataGate.topic_number` returns the
     number of a topic. `generation` is the number of ACL changes at which the permissions were read. The gate, the

@@ -5,7 +5,7 @@ The gate reads them: the compiled code in `_core/gate` that serves usual Produce
 
 
 cdef class FetchPartitionState(Linked):
-    """Base of FetchPartition: the C fields of one partition of a fetch. Used by the owner thread only.
+    """Base of FetchPartition: the C fields of one partition of a fetch. Used only by the thread that owns it.
 
     It has the fields of the client's last Fetch request for the partition, such as the fetch offset, and the high
     watermark and log start offset that were sent last.
@@ -54,7 +54,8 @@ cdef inline bytes key_bytes(topic_key):
 cdef class SessionPartitions(LinkedOrder):
     """The partitions of one session by (topic's id or name, partition number), in the order in which they are read.
 
-    Owner thread only. Invariant: `table`, which finds a partition by its key, and the order have the same partitions.
+    Only the thread that owns it may use it. Invariant: `table`, which finds a partition by its key, and the order have
+    the same partitions.
     """
 
     def __init__(self, keyed=()):
@@ -113,7 +114,7 @@ cdef class SessionPartitions(LinkedOrder):
 
 
 cdef class FetchSessionState(Linked):
-    """Base of FetchSession: the id, epoch and partitions of one session. Used by the owner thread only."""
+    """Base of FetchSession: the id, epoch and partitions of one session. Used only by the thread that owns it."""
 
     def __init__(self, int32_t session_id, SessionPartitions partitions not None):
         self.session_id = session_id
@@ -121,7 +122,8 @@ cdef class FetchSessionState(Linked):
 
 
 cdef class FetchSessionTable(LinkedOrder):
-    """Base of FetchSessionCache: sessions by id, and in the order of their last use. Used by the owner thread only."""
+    """Base of FetchSessionCache: sessions by id, and in the order of their last use. Used only by the thread that owns
+    it."""
 
     def __cinit__(self, *arguments, **keywords):
         self.table = PartitionTable()

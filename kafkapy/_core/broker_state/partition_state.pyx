@@ -19,9 +19,9 @@ cdef TopicCounters UNSEEN = TopicCounters()
 cdef class PartitionState:
     """Base of Partition: the C fields for the gate, the compiled code that serves usual Produce and Fetch requests.
 
-    Used by the owner thread only. Invariants: `replicas` has exactly the values of `remote_replicas`. The list of the
-    gate's produce requests that wait for this partition is in the ascending order of the offsets for which they wait.
-    When the high watermark has risen and the gate was notified, none of these offsets is at or below it.
+    Used only by the thread that owns it. Invariants: `replicas` has exactly the values of `remote_replicas`. The list
+    of the gate's produce requests that wait for this partition is in the ascending order of the offsets for which they
+    wait. When the high watermark has risen and the gate was notified, none of these offsets is at or below it.
     """
 
     def __cinit__(self, *arguments, **keywords):
@@ -187,7 +187,7 @@ cdef inline uint64_t hash_of(const uint8_t *key, Py_ssize_t length, int32_t part
 cdef class PartitionTable:
     """A hash table of partitions by topic (name or id) and partition number.
 
-    Used by the owner thread only. Invariant: at least half of the slots are empty.
+    Used only by the thread that owns it. Invariant: at least half of the slots are empty.
     """
 
     def __cinit__(self):

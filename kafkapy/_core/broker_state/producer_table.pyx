@@ -25,7 +25,7 @@ cdef object as_metadata(const ProducedBatch *batch):
 
 
 cdef class ProducerEntry:
-    """The state of one idempotent producer in one log. Changed by the log's owner thread only.
+    """The state of one idempotent producer in one log. Changed only by the thread that owns it.
 
     `transaction_first_offset` is -1 outside a transaction. Invariants: there are at most five batches, all of
     `producer_epoch`, oldest first.
@@ -102,7 +102,7 @@ cdef class ProducerEntry:
 
 
 cdef class ProducerTable:
-    """A dictionary of ProducerEntry by producer id. Used by the owner thread only.
+    """A dictionary of ProducerEntry by producer id. Used only by the thread that owns it.
 
     `slots` is a hash table of the entries, which code without the interpreter lock can search; at least half of its
     slots are empty. The Python dictionary `owned` has the same entries and keeps them alive.

@@ -21,7 +21,7 @@ cdef int64_t LONGEST_MS = (1 << 53) - 1   # the largest exact integer of a doubl
 cdef class QuotaSensor:
     """Measures the rate at which one quota of a client or user is used, and compares it with the quota's bound.
 
-    Used by the owner thread only; any thread may read the rate.
+    Used only by the thread that owns it; any thread may read the rate.
     """
 
     def __cinit__(self, double bound, int sample_limit, int64_t sample_ms, *, bint is_simple=False):

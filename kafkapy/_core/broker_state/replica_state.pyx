@@ -2,7 +2,7 @@
 
 
 cdef class PeerState:
-    """The registration of another broker: its epoch, and `is_active`. Written by the owner thread only.
+    """The registration of another broker: its epoch, and `is_active`. Written only by the thread that owns it.
 
     An active broker is neither fenced nor in a controlled shutdown.
     """
@@ -14,7 +14,7 @@ cdef class PeerState:
 cdef class ReplicaState:
     """Base of RemoteReplica: the position and the lag of one follower, as C fields that compiled code and Python share.
 
-    Used by the owner thread only. Times are milliseconds of a monotonic clock.
+    Used only by the thread that owns it. Times are milliseconds of a monotonic clock.
     """
 
     def __init__(self, int32_t broker_id, PeerState peer not None):

@@ -5,14 +5,15 @@ It keeps the partitions of a fetch session in the order in which they are read, 
 
 
 cdef class Linked:
-    """Base class of the members of a LinkedOrder; a member is in one list at most. Used by the owner thread only."""
+    """Base class of the members of a LinkedOrder; a member is in one list at most. Used only by the thread that owns
+    it."""
 
     def __cinit__(self, *arguments, **keywords):
         self.previous = self.next = self.order = NULL
 
 
 cdef class LinkedOrder:
-    """Base class of ordered collections. Used by the owner thread only.
+    """Base class of ordered collections. Used only by the thread that owns it.
 
     The list holds no references: a subclass must keep its members alive, for example in a dictionary.
     """

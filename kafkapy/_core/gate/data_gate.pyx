@@ -99,7 +99,8 @@ cdef void finish(void *context) noexcept nogil:
 
 
 cdef class DataGate(GateContext):
-    """The Python interface of the gate. Used by the owner thread only, or by any one thread before the reactor runs."""
+    """The Python interface of the gate. Used only by the thread that owns it, or by any one thread before the reactor
+    runs."""
 
     def __init__(self, on_appended, on_append_failed, *, int32_t fetch_max_bytes, FetchSessionTable sessions=None,
                  bytes own_rack=None):

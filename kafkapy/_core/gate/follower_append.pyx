@@ -71,7 +71,7 @@ def end_of_fetched(records, int32_t leader_epoch):
 cdef class FetchedBatches:
     """The batches that a follower fetched for one partition, to be appended to its log.
 
-    *Pins* the bytes until it is deallocated. Owner thread only.
+    *Pins* the bytes until it is deallocated. Only the thread that owns it may use it.
     """
 
     def __init__(self, records, int32_t leader_epoch):

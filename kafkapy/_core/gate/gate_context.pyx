@@ -7,7 +7,7 @@ cdef enum:
 
 
 cdef class GateContext:
-    """Base of DataGate, with the fields and the memory of the gate. Used by the owner thread only.
+    """Base of DataGate, with the fields and the memory of the gate. Used only by the thread that owns it.
 
     Invariant: while this thread runs Python code, no produce request waits to be written to its log.
     """

@@ -119,7 +119,7 @@ cdef int release_garbage(ReactorState *shared) except -1:
 
 
 cdef class Connection:
-    """One client's connection. Owns its C state. Owner thread only, except for `close`.
+    """One client's connection. Owns its C state. Only the thread that owns it may use it, except for `close`.
 
     At most one of its requests is in process, from the call of `dispatch` with it to `respond`.
     """
@@ -280,7 +280,7 @@ cdef class Connection:
     def close_unauthenticated(self, str reason):
         """Closes the connection as `close` does, but `on_close` is called with CLOSE_UNAUTHENTICATED as the kind.
 
-        Owner thread only.
+        Only the thread that owns it may use it.
         """
         if not self.native.closed and not self.native.closing:
             self.close_text = reason
@@ -321,7 +321,7 @@ cdef class Connection:
 
 
 cdef class OutgoingConnection(Connection):
-    """A connection that this process opened. Owner thread only, except for `close`.
+    """A connection that this process opened. Only the thread that owns it may use it, except for `close`.
 
     Frames may be sent at any time, and `on_response` is called with each response. Frames that are passed to `send`
     before the connection is established are transmitted as soon as it is. The caller has to limit the number of frames

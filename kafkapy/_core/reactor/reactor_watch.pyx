@@ -9,7 +9,7 @@ from kafkapy._core.tls.events cimport EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MO
 cdef class Watch:
     """A watched descriptor, such as a listening socket: while it is readable, each Python phase calls a callback.
 
-    It is level triggered. Used by the owner thread only. The caller still owns the descriptor.
+    It is level triggered. Used only by the thread that owns it. The caller still owns the descriptor.
     """
 
     def pause(self):

@@ -48,7 +48,7 @@ cdef class Bucket:
 cdef class TimerEntry:
     """A callback that waits for its deadline. The caller that added it and its bucket refer to it.
 
-    Used by the wheel's owner thread only.
+    Used only by the thread that owns the wheel.
     """
 
     cpdef bint cancel(self):
@@ -77,7 +77,7 @@ cdef class TimerEntry:
 
 
 cdef class TimingWheel:
-    """A hierarchical timing wheel, which owns all waiting entries. Used by the owner thread only.
+    """A hierarchical timing wheel, which owns all waiting entries. Used only by the thread that owns it.
 
     Entries whose deadline has passed are in `due`. Invariant: all other entries have deadline_ms > current_ms.
     """

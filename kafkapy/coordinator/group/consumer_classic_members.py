@@ -32,7 +32,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 class ClassicMembers:
     """The handlers of requests of classic members. The object has no state: members change only when the records that
-    a handler returns are replayed. Owner thread only."""
+    a handler returns are replayed. Only the thread that owns it may use it."""
 
     def __init__(
         self,

@@ -37,7 +37,8 @@ class ResolvedRegex(NamedTuple):
 
 
 class ConsumerGroup(CommittingGroup[ConsumerMember]):
-    """A group of the consumer protocol, with its members. It changes only when records are replayed. Owner thread only.
+    """A group of the consumer protocol, with its members. It changes only when records are replayed. Only the thread
+    that owns it may use it.
 
     Invariants: `static_members` maps each member's instance id to its member id; `owners` has, for each partition, the
     only member that may consume it; `topic_subscribers` counts the members that subscribe to each topic, by name or by

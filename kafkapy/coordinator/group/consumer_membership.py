@@ -86,7 +86,8 @@ class ConsumerHeartbeatCall(NamedTuple):
 
 
 class ConsumerMembership:
-    """The handler of the heartbeats of consumer groups; the shard owns `groups`. Owner thread only.
+    """The handler of the heartbeats of consumer groups; the shard owns `groups`. Only the thread that owns it may use
+    it.
 
     A method reads the group and returns the records of the change; the members change when these records are replayed.
     """

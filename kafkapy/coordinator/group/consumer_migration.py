@@ -28,7 +28,8 @@ R = TypeVar("R")
 
 
 class GroupMigration:
-    """Converts groups between the classic and the consumer protocol. The object has no state. Owner thread only."""
+    """Converts groups between the classic and the consumer protocol. The object has no state. Only the thread that
+    owns it may use it."""
 
     def __init__(self, context: ShardContext, settings: ConsumerGroupSettings, rebalance: ClassicRebalance) -> None:
         self._context = context

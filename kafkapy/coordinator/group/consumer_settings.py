@@ -19,7 +19,7 @@ class _Defaults(BrokerKeys):
 
 
 class ConsumerGroupSettings:
-    """The settings of consumer groups. Reactor thread only.
+    """The settings of consumer groups. Only the reactor's thread may use it.
 
     The broker's configuration is read at each use, because some of it is dynamic. `image` returns the newest metadata:
     topics, racks, feature levels and the overrides of groups.

@@ -18,7 +18,8 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class Group(Protocol):
-    """The interface of one group's state, whatever the type of the group. Owner thread only, except `state_name`."""
+    """The interface of one group's state, whatever the type of the group. Only the thread that owns it may use it,
+    except `state_name`."""
 
     group_id: str
 
@@ -91,7 +92,7 @@ G = TypeVar("G", bound=Group, contravariant=True)
 
 class GroupProtocol(Protocol[G]):
     """The interface of the handlers of all groups of one type (classic, consumer, share or streams): the classic
-    requests, the timers and the deletion. The shard owns the groups. Owner thread only."""
+    requests, the timers and the deletion. The shard owns the groups. Only the thread that owns it may use it."""
 
     def join(self, group: G, call: JoinCall) -> CoordinatorResult[None]:
         """Handles JoinGroup; the response is sent by `call.respond`, now or later."""

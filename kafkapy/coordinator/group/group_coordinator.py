@@ -43,7 +43,8 @@ R = TypeVar("R")
 
 
 class GroupCoordinator:
-    """The group coordinator, which owns the runtime of `__consumer_offsets`. Reactor thread only; nothing blocks.
+    """The group coordinator, which owns the runtime of `__consumer_offsets`. Only the reactor's thread may use it;
+    nothing blocks.
 
     A method for a request that may write to the log, or wait, has an argument `respond` or `on_done`, and calls it
     exactly once, perhaps before the method returns. A method for a request that only reads returns the response.

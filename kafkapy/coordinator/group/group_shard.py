@@ -59,7 +59,7 @@ STREAMS_KEYS = frozenset((17, 19, 20, 21, 22, 23))
 
 
 class GroupShard:
-    """The groups and offsets of one partition. Owner thread only.
+    """The groups and offsets of one partition. Only the thread that owns it may use it.
 
     An operation returns a CoordinatorResult and does not append to the log. Offsets and consumer groups change when
     `replay` applies the records. Members join and leave classic groups in the operation itself; an assignment takes

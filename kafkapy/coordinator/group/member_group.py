@@ -41,7 +41,8 @@ K = TypeVar("K", bound="MemberGroup[Any]")
 
 
 class MemberGroup(Generic[M]):
-    """A group whose members have epochs. It changes only when records are replayed. Owner thread only.
+    """A group whose members have epochs. It changes only when records are replayed. Only the thread that owns it may
+    use it.
 
     `metadata_hash` is the digest of the metadata of the group's topics. `checked_topics` are the topics of the cluster
     with which the digest was last compared. While the metadata image has the same object, the digest need not be

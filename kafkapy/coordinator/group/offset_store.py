@@ -14,8 +14,8 @@ _OffsetKey = tuple[str, str, int]
 
 
 class OffsetStore:
-    """The committed offsets of all groups of one partition of `__consumer_offsets`. Owner thread only, except
-    `committed`.
+    """The committed offsets of all groups of one partition of `__consumer_offsets`. Only the thread that owns it may
+    use it, except `committed`.
 
     An entry above the high watermark refers to the older entry as `previous`, so that a reader never sees a commit that
     a new leader may not have. A deletion is stored as an entry until it is committed. Offsets that were committed in an

@@ -63,7 +63,8 @@ class StatePartitions(NamedTuple):
 
 
 class ShareGroup(MemberGroup[ShareMember]):
-    """A share group with its members. It changes only when records are replayed. Owner thread only."""
+    """A share group with its members. It changes only when records are replayed. Only the thread that owns it may use
+    it."""
 
     group_type = protocol_type = "share"
     is_replaceable = False

@@ -72,7 +72,7 @@ class ShareHeartbeatResult(NamedTuple):
 
 
 class ShareMembership(NoClassicMembers):
-    """The handler of the heartbeats of share groups; the shard owns `groups`. Owner thread only.
+    """The handler of the heartbeats of share groups; the shard owns `groups`. Only the thread that owns it may use it.
 
     A method reads the group and returns the records of the change; the group changes when these records are replayed.
     JoinGroup, SyncGroup, Heartbeat and LeaveGroup are refused.

@@ -38,7 +38,8 @@ class ShareOffset(NamedTuple):
 
 
 class ShareOffsets:
-    """Serves the requests that describe, alter and delete the start offsets of share groups. Reactor thread only."""
+    """Serves the requests that describe, alter and delete the start offsets of share groups. Only the reactor's thread
+    may use it."""
 
     def __init__(self, groups: ShareGroups, end_offsets: EndOffsets) -> None:
         self._groups = groups

@@ -12,7 +12,7 @@ from kafkapy.metadata.image import GROUP_RESOURCE, MetadataImage
 
 
 class ShareGroupSettings:
-    """The settings of share groups. Reactor thread only.
+    """The settings of share groups. Only the reactor's thread may use it.
 
     The configuration is read at each use, because some of it is dynamic. `image` returns the newest metadata.
     """

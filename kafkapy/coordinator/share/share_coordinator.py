@@ -30,7 +30,8 @@ Prune = Callable[[TopicPartition, int], object]
 
 
 class ShareCoordinator:
-    """The share coordinator, which owns the runtime of `__share_group_state`. Reactor thread only; nothing blocks.
+    """The share coordinator, which owns the runtime of `__share_group_state`. Only the reactor's thread may use it;
+    nothing blocks.
 
     Each method for a request takes callbacks and calls one of them exactly once, perhaps before the method returns.
     """

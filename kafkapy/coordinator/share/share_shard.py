@@ -38,7 +38,8 @@ NO_SUMMARY = StateSummary(0, 0, UNINITIALIZED_START_OFFSET, UNKNOWN_COMPLETE_COU
 
 
 class ShareShard:
-    """The states of the share partitions that belong to one partition of `__share_group_state`. Owner thread only.
+    """The states of the share partitions that belong to one partition of `__share_group_state`. Only the thread that
+    owns it may use it.
 
     An operation returns a CoordinatorResult or raises ApiError; the states change when `replay` applies the records.
     """

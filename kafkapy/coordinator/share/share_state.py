@@ -29,7 +29,8 @@ MOST_UNCOMBINED = 1000
 
 
 class ShareState:
-    """The state of a share partition. It changes only when records are replayed. Owner thread only.
+    """The state of a share partition. It changes only when records are replayed. Only the thread that owns it may use
+    it.
 
     `leader_epoch` is the newest leader epoch with which the state has been read or written. `snapshot_offset` is the
     offset of the newest snapshot record; records of the share partition before it are not needed. The batches of update

@@ -40,7 +40,7 @@ class MarkerWriter(Protocol):
 
 class MarkerDelivery:
     """Writes transaction markers to partitions, and stores which partitions of each transaction have no marker yet.
-    Owner thread only."""
+    Only the thread that owns it may use it."""
 
     def __init__(
         self, context: ShardContext, writer: MarkerWriter, complete: Callable[[str], CoordinatorResult[None]]

@@ -38,7 +38,8 @@ class ProducerIds(Protocol):
 
 
 class TransactionCoordinator:
-    """The transaction coordinator; owns the runtime of `__transaction_state`. Reactor thread only; nothing blocks.
+    """The transaction coordinator; owns the runtime of `__transaction_state`. Only the reactor's thread may use it;
+    nothing blocks.
 
     Each method for a request takes a callback and calls it exactly once, perhaps before the method returns.
     """

@@ -39,7 +39,8 @@ R = TypeVar("R")
 
 
 class TransactionShard:
-    """The transactional ids of one partition of `__transaction_state`, with their metadata. Owner thread only.
+    """The transactional ids of one partition of `__transaction_state`, with their metadata. Only the thread that owns
+    it may use it.
 
     The metadata of an id changes when its record is committed, not before. Until then the id is in `_uncommitted`, and
     other requests for it are refused with CONCURRENT_TRANSACTIONS.

@@ -93,7 +93,7 @@ class _InFlight(NamedTuple):
 
 
 class FetchConnection:
-    """Owns a connection, its timers, and the fetcher whose requests it sends. Used by the owner thread only.
+    """Owns a connection, its timers, and the fetcher whose requests it sends. Used only by the thread that owns it.
 
     Invariants: while a plan is unanswered, the connection is open, authenticating or being opened; at most one timer is
     scheduled.

@@ -18,7 +18,7 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherManager")
 
 
 class ReplicaFetcherManager:
-    """Owns the fetchers of this broker, by leader and fetcher number. Used by the owner thread only.
+    """Owns the fetchers of this broker, by leader and fetcher number. Used only by the thread that owns it.
 
     Invariants: a partition belongs to at most one fetcher; a fetcher without partitions is closed.
     """

@@ -22,7 +22,7 @@ _VERSIONS = {int(ApiKey.SASL_HANDSHAKE): (1, 1), int(ApiKey.SASL_AUTHENTICATE): 
 
 
 class LeaderAuthentication:
-    """One authentication on an outgoing connection. Used by the owner thread only.
+    """One authentication on an outgoing connection. Used only by the thread that owns it.
 
     `on_done(renew_after_ms, error)` is called once, unless the connection ends first. `renew_after_ms` is the time
     after which the connection has to authenticate again; None means never.

@@ -75,7 +75,7 @@ Answer = tuple[FollowedPartition, FetchResponse.PartitionData]
 
 
 class LeaderFetcher:
-    """Owns the states of its partitions and the fetch session. Used by the owner thread only.
+    """Owns the states of its partitions and the fetch session. Used only by the thread that owns it.
 
     Invariant: `_changed` contains every partition whose position may differ from the last position in a planned
     request.

@@ -33,7 +33,7 @@ class AppendCounters:
 
 class PartitionLog:
     """Implements FollowerLog for a Partition. Each call uses the partition's current log, which is another object after
-    a move between log directories. Owner thread only.
+    a move between log directories. Only the thread that owns it may use it.
     """
 
     __slots__ = ("_counters", "_on_truncated", "_partition")

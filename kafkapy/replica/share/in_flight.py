@@ -102,7 +102,7 @@ class Run:
 
 
 class InFlightRecords:
-    """The window of a share partition. Owner thread only.
+    """The window of a share partition. Only the thread that owns it may use it.
 
     Invariants: the runs (ranges of offsets with one state) cover [start_offset, end_offset) in order and without gaps;
     the first run is not terminal (acknowledged or archived), unless a change is pending; only acquired runs have a

@@ -100,7 +100,7 @@ OnSummary = Callable[["StateSummary | None", Error], None]
 
 
 class Persister(Protocol):
-    """Stores the state of share partitions at their coordinators. Owner thread only.
+    """Stores the state of share partitions at their coordinators. Only the thread that owns it may use it.
 
     Every method calls its callback exactly once, perhaps before it returns: `on_done` with the error and its message or
     None, `on_state` and `on_summary` with the value (None after an error) and the error.

@@ -88,7 +88,7 @@ class SharePorts:
 
 
 class SharePartition:
-    """One share partition of a partition that this broker leads. Owner thread only.
+    """One share partition of a partition that this broker leads. Only the thread that owns it may use it.
 
     `on_change` is called when records have become available or the share partition was loaded; `on_unusable` once, when
     it has failed or was fenced.

@@ -14,7 +14,7 @@ from kafkapy.types import TopicIdPartition
 
 
 class SharePartitions:
-    """Owns the share partitions. Owner thread only.
+    """Owns the share partitions. Only the thread that owns it may use it.
 
     A share partition is loaded by its first fetch, and removed when this broker no longer leads the partition, when
     its group has no session here any more, or when another leader or a newer group state has taken over its

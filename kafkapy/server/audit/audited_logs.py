@@ -49,7 +49,7 @@ class LogPart(NamedTuple):
 
 
 class AuditedLogs:
-    """The audited partitions that this broker leads. Reactor thread only, except for `names`.
+    """The audited partitions that this broker leads. Only the reactor's thread may use it, except for `names`.
 
     `names` has the client id for each number in `LogPart.clients`. The audit's thread may look up the client ids of
     numbers in the log parts that it has received.

@@ -72,7 +72,7 @@ def handle_produce(context: RequestContext, request: ProduceRequest) -> None:
 
 
 class ProduceOperation:
-    """One produce request, from its partitions to its response. Reactor thread only.
+    """One produce request, from its partitions to its response. Only the reactor's thread may use it.
 
     Each step calls the next one, at once or when the operation that it waits for is complete:
 

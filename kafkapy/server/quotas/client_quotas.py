@@ -92,7 +92,7 @@ class _Kind:
 
 
 class ClientQuotas:
-    """Measures and limits the requests of clients. Reactor thread only.
+    """Measures and limits the requests of clients. Only the reactor's thread may use it.
 
     `is_limiting` is True while at least one quota of clients is set, and `measures_time` while at least one
     request_percentage is set. Nothing is measured while `is_limiting` is False.

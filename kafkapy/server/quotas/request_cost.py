@@ -49,7 +49,7 @@ class Sensors(Protocol):
 class RequestCost:
     """Measures the bytes and the threads' time of one request, and charges them to the quotas of its client.
 
-    Reactor thread only, except for the work that `timed` returns.
+    Only the reactor's thread may use it, except for the work that `timed` returns.
     """
 
     __slots__ = (

@@ -48,7 +48,7 @@ REBALANCEABLE_STATES = VALID_PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]
 
 
 class ClassicGroup:
-    """A group of the classic protocol, with its members. Owner thread only.
+    """A group of the classic protocol, with its members. Only the thread that owns it may use it.
 
     Invariants: `leader_id` is the id of a member unless the group has no members; `pending_members` (ids that clients
     have received, but have not joined with) and `members` are disjoint, and only `add` and `remove` add and remove

@@ -35,7 +35,8 @@ class MemberTally:
 
 
 class ClassicMember:
-    """A member of a classic group: its metadata, its assignment and its waiting request, if any. Owner thread only.
+    """A member of a classic group: its metadata, its assignment and its waiting request, if any. Only the thread that
+    owns it may use it.
 
     `join_responder` and `sync_responder` respond to the waiting requests. `is_new` is True until the member's first
     generation is complete: until then the member may not know its id (before JoinGroup 4 it never does), sends no

@@ -30,7 +30,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 class ClassicMembership:
     """The handlers of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The object has no state; the shard owns the
-    groups. Owner thread only."""
+    groups. Only the thread that owns it may use it."""
 
     def __init__(self, rebalance: ClassicRebalance, config: GroupConfig, new_uuid: Callable[[], str]) -> None:
         self._rebalance = rebalance

@@ -31,7 +31,7 @@ logger = logging.getLogger("kafka.coordinator.group")
 
 class ClassicRebalance:
     """Makes the transitions of groups between states, and sends the responses to their members. The object itself has
-    no state. Owner thread only."""
+    no state. Only the thread that owns it may use it."""
 
     def __init__(self, context: ShardContext, config: GroupConfig) -> None:
         self._context = context

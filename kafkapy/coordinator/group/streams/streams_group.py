@@ -21,7 +21,7 @@ from kafkapy.coordinator.group.streams.topology import Topology
 
 
 class StreamsGroup(CommittingGroup[StreamsMember]):
-    """A group of a Kafka Streams application, with its members. Owner thread only.
+    """A group of a Kafka Streams application, with its members. Only the thread that owns it may use it.
 
     The group changes when records are replayed, except the fields that are not in the log: `configured`, the topology
     with the numbers of partitions of its topics, which was computed from the topics image `checked_topics`;

@@ -85,7 +85,8 @@ class StreamsHeartbeatResult(NamedTuple):
 
 
 class StreamsMembership:
-    """The handler of the heartbeats of streams groups; the shard owns `groups`. Owner thread only.
+    """The handler of the heartbeats of streams groups; the shard owns `groups`. Only the thread that owns it may use
+    it.
 
     A method reads the group and returns the records of the change; the members change when these records are replayed.
     """

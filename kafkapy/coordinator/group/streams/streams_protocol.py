@@ -15,7 +15,8 @@ from kafkapy.coordinator.shard import ShardContext
 
 
 class StreamsProtocol(NoClassicMembers):
-    """The handler of all requests, records and timers of streams groups; the shard owns `groups`. Owner thread only."""
+    """The handler of all requests, records and timers of streams groups; the shard owns `groups`. Only the thread that
+    owns it may use it."""
 
     def __init__(self, context: ShardContext, settings: ConsumerGroupSettings, groups: dict[str, Group]) -> None:
         self._groups = groups

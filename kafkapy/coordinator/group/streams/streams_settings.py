@@ -13,7 +13,7 @@ STANDBY_REPLICAS = "num.standby.replicas"
 
 
 class StreamsGroupSettings:
-    """The settings of streams groups. Reactor thread only."""
+    """The settings of streams groups. Only the reactor's thread may use it."""
 
     def __init__(self, settings: ConsumerGroupSettings) -> None:
         self._settings = settings
