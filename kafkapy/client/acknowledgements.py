@@ -1,4 +1,6 @@
-"""The acknowledgements of one partition's acquired records, as runs of offsets with one type. Pure."""
+"""The acknowledgements of one partition's acquired records, as runs of offsets with one type. This module has no state
+and does no I/O.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ def join_runs(parts: Iterable[tuple[int, int, int]]) -> Iterator[Run]:
 
 
 class Acknowledgements:
-    """The acknowledgements of one partition that are sent together. Immutable.
+    """The acknowledgements of one partition that are sent together. The object does not change after its construction.
 
     `runs` are in the order of offsets and do not overlap. `renewals` maps each offset with the type RENEW to its
     record, which the application gets again after its lock was renewed.

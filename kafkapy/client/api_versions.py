@@ -1,4 +1,6 @@
-"""The versions of each API that the client supports, and the choice of one that a broker supports. Pure."""
+"""The versions of each API that the client supports, and the choice of one that a broker supports. This module has no
+state and does no I/O.
+"""
 
 from __future__ import annotations
 

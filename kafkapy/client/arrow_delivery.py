@@ -18,8 +18,9 @@ __all__ = ["ArrowDelivery", "RowFailure", "UndeliveredRows"]
 class ArrowDelivery:
     """The outcome of `Producer.send_arrow`. Thread-safe.
 
-    `row_count` is the number of rows that were sent, `delivered` the number of those that the brokers have acknowledged
-    so far. `failures` has the rows whose delivery has failed so far: an entry for each batch of records, or part of it.
+    `row_count` is the number of rows that were sent, and `delivered` is the number of rows that the brokers have
+    acknowledged so far. `failures` has the rows whose delivery has failed so far: an entry for each batch of records,
+    or part of it.
     """
 
     def __init__(self, network: Network, topic: str) -> None:

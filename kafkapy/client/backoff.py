@@ -12,7 +12,7 @@ class ExponentialBackoff:
     """Computes pauses before retries: `initial` ms, doubled at each further attempt, at most `largest` ms.
 
     The result is changed at random by up to a fifth in either direction. `chance` returns a random number from 0 to 1.
-    Immutable; may be used by any thread.
+    The object does not change, so that any thread may use it.
     """
 
     __slots__ = ("_chance", "_initial", "_largest")

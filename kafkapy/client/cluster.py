@@ -1,4 +1,6 @@
-"""A client's view of the cluster: brokers, topics, and the leaders of their partitions. Pure."""
+"""A client's view of the cluster: brokers, topics, and the leaders of their partitions. This module has no state and
+does no I/O.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ _RANGE_DEFAULTS = {"max.partition.fetch.bytes": 4 << 20, "fetch.max.bytes": 64 <
 
 
 class ArrowBatches:
-    """The record batches that `Consumer.poll_arrow` returned; all have the same columns. Immutable.
+    """The record batches that `Consumer.poll_arrow` returned; all have the same columns. The object does not change
+    after its construction.
 
     It can be iterated, indexed and measured with `len`, and is false without batches. It is also an Arrow stream
     (PyCapsule interface), even if it is empty: `pyarrow.table(batches)`, `polars.DataFrame(batches)`. A library that

@@ -175,7 +175,8 @@ class ConsumerMembership(GroupMembership):
         self._network.submit(node_id, self._API, lambda version: self._request(version, identity, changes), on_response)
 
     def _request(self, version: int, identity: MemberIdentity, changes: dict[str, Any]) -> Message:
-        """Returns a heartbeat; `changes` has the fields that have changed since the last one, by name.
+        """Returns a heartbeat; `changes` maps the names of the fields that have changed since the last heartbeat to
+        their values.
 
         Raises ApiError with UNSUPPORTED_VERSION if `version` lacks one of these fields.
         """

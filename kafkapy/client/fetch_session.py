@@ -1,4 +1,6 @@
-"""The client's side of a fetch session (KIP-227): after the first request only changes are sent. Pure."""
+"""The client's side of a fetch session (KIP-227): after the first request only changes are sent. This module does no
+I/O.
+"""
 
 from __future__ import annotations
 

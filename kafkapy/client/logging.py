@@ -32,8 +32,8 @@ class KafkaHandler(logging.Handler):
         logging.getLogger().addHandler(handler)
 
     A log record is added to a queue of at most `most_records` and `most_bytes`; a thread sends it. If the queue is full
-    or the brokers refuse the record, it is dropped: `dropped` counts these records, and `fallback`, another handler,
-    gets those that did not fit into the queue. Messages of kafkapy's client itself are ignored.
+    or the brokers refuse the record, it is dropped: `dropped` counts these records. The records that did not fit into
+    the queue are passed to `fallback`, another handler. Messages of kafkapy's client itself are ignored.
 
     record_format: "json" for an object with time, level, logger, message, host, process, thread, and the traceback and
         the `extra` fields if there are any; "pattern" for the text of the handler's formatter.

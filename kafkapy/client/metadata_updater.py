@@ -52,7 +52,7 @@ class MetadataUpdater:
         self._is_wanted = True
 
     def add_topic(self, topic: str) -> None:
-        """Adds a topic to those that metadata is requested for."""
+        """Adds a topic to the topics for which metadata is requested."""
         if topic not in self.topics:
             self.topics.add(topic)
             if topic not in self._connections.cluster.topics:

@@ -69,8 +69,8 @@ class Group:
 
 
 def _common(found: Metrics, network: Network) -> Group:
-    """Adds the metrics of a client's connections and requests to `found`: those of all brokers together, and of each
-    broker.
+    """Adds the metrics of a client's connections and requests to `found`: the metrics of all brokers together, and the
+    metrics of each broker.
 
     Returns the group of the metrics of all brokers together, to which the caller may add metrics.
     """

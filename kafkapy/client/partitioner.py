@@ -1,4 +1,6 @@
-"""The choice of a record's partition: Kafka's default and the interface of custom partitioners. Pure."""
+"""The choice of a record's partition: Kafka's default and the interface of custom partitioners. This module has no
+state and does no I/O.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The racks of a group's members and of partitions' replicas, as rack-aware assignors use them (KIP-881). Pure.
+"""The racks of a group's members and of partitions' replicas, as rack-aware assignors use them (KIP-881). This module
+has no state and does no I/O.
 
 Racks have an effect only under two conditions: a member is in a rack that has replicas, and at least one partition has
 no replica in one of the racks that have replicas.
@@ -33,7 +34,9 @@ def are_racks_useful(member_racks: Iterable[str], partition_racks: Sequence[froz
 
 
 class RackMatching:
-    """The members' racks, compared with the racks of the partitions that the members may get. Immutable."""
+    """The members' racks, compared with the racks of the partitions that the members may get. The object does not
+    change after its construction.
+    """
 
     def __init__(
         self, member_racks: Mapping[str, str | None], racks: PartitionRacks, counts: Mapping[str, int]
@@ -62,7 +65,7 @@ class RackMatching:
         return self._member_racks.get(member_id) in racks_of(self._racks, *partition)
 
     def fewest_readers_first(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Returns the partitions in the order in which to assign them within racks: those with the fewest suitable
+        """Returns the partitions in the order in which to assign them within racks: partitions with few suitable
         members first.
 
         The suitable members of a partition are those in the racks of its replicas.

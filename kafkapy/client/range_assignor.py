@@ -1,4 +1,5 @@
-"""The range assignor: consecutive partitions of each topic, in the racks of their readers where possible. Pure.
+"""The range assignor: consecutive partitions of each topic, in the racks of their readers where possible. This module
+has no state and does no I/O.
 
 The readers of a topic are the members that subscribe to the topic. If a topic's partitions do not divide evenly, the
 first members get one more. Topics with the same readers and the same number of partitions are co-partitioned: a member

@@ -1,4 +1,6 @@
-"""Idempotent producing: the producer's id and epoch, and the sequence numbers of each partition's batches. Pure."""
+"""Idempotent producing: the producer's id and epoch, and the sequence numbers of each partition's batches. This module
+does no I/O.
+"""
 
 from __future__ import annotations
 

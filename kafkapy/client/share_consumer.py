@@ -225,7 +225,7 @@ class ShareConsumer(Closing):
         """Returns an iterator over the records that never ends; it blocks while there is no record.
 
         In implicit mode the records of one poll are accepted together, when the iterator needs the next poll; `commit`
-        accepts those that the iterator has returned so far.
+        accepts the records that the iterator has returned so far.
         """
         rest = self._unread
         while True:

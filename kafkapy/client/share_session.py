@@ -1,4 +1,4 @@
-"""A share session (KIP-932): the partitions that a share consumer fetches from one broker. Pure."""
+"""A share session (KIP-932): the partitions that a share consumer fetches from one broker. This module does no I/O."""
 
 from __future__ import annotations
 

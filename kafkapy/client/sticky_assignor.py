@@ -1,4 +1,5 @@
-"""The sticky assignors: as even an assignment as possible, in which members keep as many partitions as possible. Pure.
+"""The sticky assignors: as even an assignment as possible, in which members keep as many partitions as possible. This
+module has no state and does no I/O.
 
 The result is the same as Apache Kafka's, so that partitions do not move when the leader of a mixed group changes. If
 all members read the same topics, each member gets the floor or the ceiling of the even share: it keeps as many of its

@@ -1,4 +1,4 @@
-"""A consumer's subscription, its assigned partitions, and its position in each of them. Pure."""
+"""A consumer's subscription, its assigned partitions, and its position in each of them. This module does no I/O."""
 
 from __future__ import annotations
 
@@ -125,7 +125,9 @@ class PartitionState:
         return max(self.position - max(self.log_start_offset, 0), 0)
 
     def measure(self, metrics: ClientMetrics) -> None:
-        """Counts the present lag and lead, if they are known, in the metrics of the partition."""
+        """Records the present lag and lead in the partition's metrics, such as records-lag; does nothing if they are
+        not known.
+        """
         lag, lead = self.lag, self.lead
         if lag is None or lead is None:
             return

@@ -108,7 +108,8 @@ class AclOperations(AdminLookups):
 
 
 def _entry(resource: Any, acl: Any) -> AccessControlEntry:
-    """Returns an ACL of a response: `resource` has the fields of the resource, `acl` those of the permission.
+    """Returns an ACL of a response: `resource` has the fields of the resource, and `acl` has the fields of the
+    permission.
 
     In a response to DeleteAcls one struct has all these fields, and is passed as both arguments.
     """

@@ -52,8 +52,8 @@ class StreamsAssignment(NamedTuple):
 class StreamsMemberDescription(NamedTuple):
     """A member of a streams group: one thread of an application's process, with its tasks.
 
-    `assignment` are the tasks that the member has, `target` those that it will have after the rebalance. `process_id`
-    identifies the process. `is_classic` is True for a member that uses the classic protocol.
+    `assignment` has the member's present tasks, and `target` the tasks that it will have after the rebalance.
+    `process_id` identifies the process. `is_classic` is True for a member that uses the classic protocol.
     """
 
     member_id: str

@@ -1,10 +1,10 @@
 """Audit: producers, brokers and consumers count records by topic and time bucket, and a comparison of the counts finds
 lost and repeated records.
 
-The counts are written to a topic as msgpack arrays: version, tier, client, group, topic, bucket (ms), count. The tier
-says what was done with the records: "produced", "appended" (to a broker's log), "aborted" (appended by a transaction
-that was aborted), or "consumed". A record belongs to the bucket of its timestamp, so that all tiers count it in the
-same bucket.
+The counts are written to a topic as msgpack arrays: version, tier, client, group, topic, time bucket (its beginning in
+ms since 1970), count. The tier says what was done with the records: "produced", "appended" (to a broker's log),
+"aborted" (appended by a transaction that was aborted), or "consumed". The timestamp of a record determines its time
+bucket, so that all tiers count the record in the same time bucket.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PRODUCED, CONSUMED = "produced", "consumed"
 APPENDED, ABORTED = "appended", "aborted"
 BUCKET_MS = 10_000
 REPORT_MS = 10_000
-# The greatest number of pairs of topic and bucket whose counts wait to be written.
+# The greatest number of pairs of topic and time bucket whose counts wait to be written.
 MOST_BUCKETS = 100_000
 _VERSION = 1
 
@@ -78,8 +78,8 @@ class AuditReporter:
     """Counts the records of one client, and writes the counts to a topic. Thread-safe.
 
     The counts are written by `close`, and by a call of `count` if ten seconds have passed since they were last written.
-    If a count cannot be written, it is added to the next one. There are at most `MOST_BUCKETS` pairs of topic and
-    bucket; `uncounted` has the number of records of further pairs, which are not counted.
+    If a count cannot be written, it is added to the next one. At most `MOST_BUCKETS` pairs of topic and time bucket are
+    counted between two reports; `uncounted` is the number of records of further pairs, which are not counted.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class AuditReporter:
         self.uncounted = 0
 
     def count(self, tier: str, topic: str, timestamp_ms: int, count: int = 1) -> None:
-        """Counts `count` records in the bucket of `timestamp_ms`.
+        """Counts `count` records in the time bucket that contains `timestamp_ms`.
 
         Writes all counts if ten seconds have passed since they were last written. `timestamp_ms` is in ms since 1970.
         `tier` is "produced" or "consumed", according to what the client has done with the records.
@@ -125,7 +125,9 @@ class AuditReporter:
             self.report()
 
     def report(self) -> None:
-        """Writes the counts, without blocking."""
+        """Sends the counts since the last report to the audit topic. Does not block: a thread in the background writes
+        them.
+        """
         with self._lock:
             self._report_at_ms = self._clock.monotonic_ms() + REPORT_MS
             counts, self._counts = self._counts, Counter()
@@ -216,12 +218,14 @@ class Difference(NamedTuple):
 
 
 class AuditTable:
-    """The sums of all counts. Memory: one entry for each combination of topic, bucket, tier, group and client."""
+    """The sums of all counts. It has one entry in memory for each combination of topic, time bucket, tier, group and
+    client.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int], dict[tuple[str, str, str], int]] = defaultdict(lambda: defaultdict(int))
         self._groups: dict[str, set[str]] = defaultdict(set)
-        # The first and the last bucket of each topic for which there is a count of a broker.
+        # The first and the last time bucket of each topic for which there is a count of a broker.
         self._brokers_count: dict[str, tuple[int, int]] = {}
         self.record_count = 0
 
@@ -238,10 +242,11 @@ class AuditTable:
     def differences(self, from_ms: int, to_ms: int, groups: Iterable[str] = ()) -> Iterator[Difference]:
         """Yields the differences between the counts of producers, brokers and consumer groups, in the order of time.
 
-        Compares the buckets from `from_ms` to before `to_ms` (ms since 1970), for the groups in `groups` or, if there
-        are none, for every group that has read the topic. If the brokers have counted the topic, their counts are
-        compared with those of the producers and of each group, in the buckets from the first to the last one with a
-        broker's count. In all other buckets the producers' counts are compared with those of each group.
+        Compares the counts of the time buckets that begin at or after `from_ms` and before `to_ms` (ms since 1970).
+        `groups` are the groups to compare; if it is empty, every group that has read the topic is compared. The
+        brokers' counts of a topic are compared with the producers' counts and with each group's counts, in the time
+        buckets from the first to the last one with a broker's count. In all other time buckets the producers' counts
+        are compared with each group's counts.
         """
         wanted = set(groups)
         for (topic, bucket_ms), counts in sorted(self._counts.items(), key=lambda each: (each[0][1], each[0][0])):
@@ -257,7 +262,7 @@ class AuditTable:
 
 
 class _Bucket:
-    """The counts of one topic and bucket, by tier, group and client."""
+    """The counts of one topic and time bucket, by tier, group and client."""
 
     def __init__(self, topic: str, bucket_ms: int, counts: Mapping[tuple[str, str, str], int]) -> None:
         self._topic = topic

@@ -1,4 +1,6 @@
-"""Delayed records: the headers that ask for a delay, and the form in which pending records are stored. Pure."""
+"""Delayed records: the headers that ask for a delay, and the form in which pending records are stored. This module has
+no state and does no I/O.
+"""
 
 from __future__ import annotations
 

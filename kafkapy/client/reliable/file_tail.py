@@ -110,7 +110,7 @@ class FileTail(Closing):
 
         `counts` has the numbers of lines written and of aborted transactions, and the numbers that `FollowedFile`
         counts, such as that of rotated files. Raises NameTaken if another program on the host has taken over the name,
-        and errors that a repetition cannot remove, such as AuthenticationError.
+        and errors that are not retriable, such as AuthenticationError.
         """
         while not self._is_stopping:
             try:

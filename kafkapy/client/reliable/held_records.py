@@ -36,8 +36,8 @@ class HeldRecords:
     def take_due(self, now_ms: int) -> dict[TopicPartition, Sequence[ConsumerRecord]]:
         """Removes the records whose time has come, and returns them by partition; the partitions stay paused.
 
-        The caller handles the records, and then either holds those that it could not handle yet, or resumes the
-        partition.
+        The caller handles the records. It then holds the records again that it could not handle yet; if there are none,
+        it resumes the partition.
         """
         due = [partition for partition, (until_ms, _) in self._held.items() if until_ms <= now_ms]
         return {partition: self._held.pop(partition)[1] for partition in due}

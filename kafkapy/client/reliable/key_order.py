@@ -1,4 +1,6 @@
-"""The keys whose records wait in retry topics: a later record with such a key waits behind the earlier ones. Pure."""
+"""The keys whose records wait in retry topics: a later record with such a key waits behind the earlier ones. This
+module does no I/O.
+"""
 
 from __future__ import annotations
 

@@ -131,10 +131,10 @@ class Mirror(Closing):
     def run(self) -> None:
         """Mirrors until `stop` is called; waits for clusters that cannot be reached.
 
-        `counts` has the numbers of records copied and skipped (those that came through the target), of offsets of
-        groups that were translated (`groups`), of committed transactions, and of those `aborted`. Raises NameTaken if
-        another mirror with the same name of the source has taken over, and errors that a repetition cannot remove, such
-        as AuthenticationError.
+        `counts` has the numbers of records that were copied, of records that were skipped because they came from the
+        target cluster, of translated offsets of groups (`groups`), and of committed and aborted transactions. Raises
+        NameTaken if another mirror with the same name of the source has taken over, and errors that are not retriable,
+        such as AuthenticationError.
         """
         while not self._is_stopping:
             try:

@@ -1,4 +1,6 @@
-"""The offsets of mirrored records: runs of records with both their offsets, and the translation of offsets. Pure."""
+"""The offsets of mirrored records: runs of records with both their offsets, and the translation of offsets. This module
+does no I/O.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The offsets of a partition that a redrive has moved, as text in the metadata of a committed offset. Pure.
+"""The offsets of a partition that a redrive has moved, as text in the metadata of a committed offset. This module does
+no I/O.
 
 The committed offset is the first one that was not moved. The metadata lists the ranges of moved offsets above it, each
 as its distance from the end of the previous range and its length, in base 36.

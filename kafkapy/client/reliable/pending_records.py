@@ -105,8 +105,8 @@ class PendingRecords(Closing):
     def take_due(self, now_ms: int, most: int) -> list[int]:
         """Removes the records that are due at `now_ms` (ms since 1970), at most `most`, and returns their entries.
 
-        Their partitions and contents are available until `commit` is called. The caller passes the keys of those that
-        have one to `forget_key`.
+        Their partitions and contents are available until `commit` is called. If a record has a key, the caller passes
+        the key to `forget_key`.
         """
         self._wheel.advance(now_ms)
         found = self._wheel.take(most)

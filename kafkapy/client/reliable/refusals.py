@@ -11,8 +11,9 @@ class Refusals:
     """The errors with which the brokers have refused single records.
 
     A relay whose transaction was refused continues with transactions of one record (`Relay.is_single`). The service
-    calls `tries` with that record. If this transaction is refused too, `error_of` returns the error at the record's
-    next attempt, so that the service sends a dead letter instead.
+    calls `tries` with the record of each of these transactions. If such a transaction is refused too, its record is the
+    cause. At the record's next attempt `error_of` then returns the error, so that the service sends a dead letter
+    instead.
     """
 
     def __init__(self) -> None:
@@ -26,8 +27,10 @@ class Refusals:
         self._used.clear()
 
     def tries(self, record: Hashable) -> None:
-        """Stores the only record of the transaction; `record` is any value that identifies it, such as its partition
-        and offset.
+        """Stores `record`, the only record of the present transaction, so that `aborted` knows which record was
+        refused.
+
+        `record` is any value that identifies the record, such as its partition and offset.
         """
         self._tried = record
 

@@ -128,7 +128,8 @@ class Relay(Closing):
 
     Each poll is one transaction of outputs and offsets. After an error in a transaction a new producer with the same
     transactional id aborts the transaction, and the consumer goes back to the committed offsets, so that the relay's
-    positions are always those that the brokers have. Waits without end for a broker that cannot be reached.
+    positions are always the positions that the brokers have stored. Waits without end for a broker that cannot be
+    reached.
 
     `instance` names the transactional id and the static member of the group. If another process starts with the same
     `instance`, `run` raises NameTaken in the earlier process or, with the consumer protocol, in the one that starts.
@@ -188,7 +189,7 @@ class Relay(Closing):
         self.consumer.wakeup()
 
     def run(self) -> None:
-        """Relays records until `stop` is called. Raises errors that a repetition cannot remove."""
+        """Relays records until `stop` is called. Retriable errors are retried; raises all others."""
         self.consumer.subscribe(list(self._transform.topics()), self)
         while not self._is_stopping:
             try:

@@ -23,11 +23,14 @@ class RelayService(Closing):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The numbers of records since the start; the subclass names them."""
+        """The numbers of records that the service has handled since its start, by outcome.
+
+        The keys, such as "dead" for dead letters, differ between the subclasses.
+        """
         return self.relay.counts
 
     def run(self) -> None:
-        """Serves until `stop` is called. Raises ApiError for errors that a repetition cannot remove."""
+        """Serves until `stop` is called. Raises ApiError for an error that cannot be retried."""
         self.relay.run()
 
     def stop(self) -> None:

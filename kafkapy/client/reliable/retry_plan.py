@@ -1,4 +1,6 @@
-"""The topics of a retry chain, and the decision where a record goes after a failed attempt. Pure."""
+"""The topics of a retry chain, and the decision where a record goes after a failed attempt. This module has no state
+and does no I/O.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ class Step(NamedTuple):
 
 
 class RetryPlan:
-    """The retry topics of some topics: `T.retry.1` to `T.retry.n`, one for each delay, and `T.dlt`. Immutable.
+    """The retry topics of some topics: `T.retry.1` to `T.retry.n`, one for each delay, and `T.dlt`. The object does not
+    change after its construction.
 
     `delays_ms` are the delays before the second attempt, the third and so on. Raises ConfigError for delays or names
     that cannot be used.
@@ -79,12 +82,13 @@ class RetryPlan:
         return (topic if level == 0 else topic[: topic.rindex(".retry.")]), level
 
     def after_failure(self, base: str, level: int, state: ChainState, error: BaseException, now_ms: int) -> Step:
-        """Returns the next topic of a record whose attempt has failed, and its new position: a retry topic or the dead
+        """Returns the next step of a record whose attempt has failed: the next retry topic, or the topic of the dead
         letters.
 
-        `base` is the original topic, and `level` that of the topic from which the record was read; `state` is the
-        record's position before the failure. After an error of the class Failure, or if there is no further retry
-        topic, it goes to the dead letters. `now_ms` is in ms since 1970.
+        The step also has the record's new position in the retry chain. `base` is the original topic, `level` is the
+        level of the topic from which the record was read, and `state` is the record's position before the failure. The
+        record becomes a dead letter after an error of the class Failure, or if there is no further retry topic.
+        `now_ms` is in ms since 1970.
         """
         attempts = state.attempts + 1
         if level >= len(self.delays_ms) or isinstance(error, Failure):
@@ -93,9 +97,11 @@ class RetryPlan:
         return Step(self.retry_topic(base, level + 1), moved, is_dead=False)
 
     def behind_its_key(self, base: str, level: int, state: ChainState) -> Step:
-        """Returns the next topic of a record that must not overtake an earlier record with its key, and its new
-        position.
+        """Returns the next step of a record that has to wait because an earlier record with its key waits in a retry
+        topic.
 
-        The record is due at once. `base` is the original topic, and `level` that of the topic from which it was read.
+        The step has the next retry topic and the record's new position in the retry chain. The record is not delayed in
+        this topic. `base` is the original topic, `level` is the level of the topic from which the record was read, and
+        `state` is the record's position so far.
         """
         return Step(self.retry_topic(base, level + 1), state._replace(level=level + 1, due_ms=0), is_dead=False)

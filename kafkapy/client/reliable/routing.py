@@ -1,4 +1,4 @@
-"""Routing rules as data: which topics a record goes to. Pure.
+"""Routing rules as data: which topics a record goes to. This module has no state and does no I/O.
 
 The rules are an object of JSON:
 
@@ -57,7 +57,7 @@ class Route(NamedTuple):
 
 
 class RoutingTable:
-    """Validated rules. Immutable."""
+    """Validated rules. The object does not change after its construction."""
 
     def __init__(self, sources: Sequence[str], rules: Sequence[Rule], otherwise: Sequence[str] = ()) -> None:
         """Checks the rules for records of the topics `sources`; records that match no rule go to the topics

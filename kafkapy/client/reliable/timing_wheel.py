@@ -1,5 +1,5 @@
-"""A hierarchical timing wheel: finds the entries that are due, where an entry is a number. Pure: the time is an
-argument.
+"""A hierarchical timing wheel: finds the entries that are due, where an entry is a number. This module uses no clock:
+the time is an argument.
 
 The wheel has four levels. A slot of the first level covers one tick, and a slot of each further level covers 256 slots
 of the level below. These 256 slots are called a *turn* of the level below. The entries of a slot have to move to the

@@ -1,4 +1,5 @@
-"""The compact records of a trace, their spans, and the export of spans as OTLP's JSON. Pure.
+"""The compact records of a trace, their spans, and the export of spans as OTLP's JSON. This module has no state and
+does no I/O.
 
 A trace record is a msgpack array: version, stage, trace id, span id, parent's span id, time (µs since 1970), host,
 client, topic, partition, offset, error. Partition and offset are -1 where they are not known.

@@ -16,14 +16,14 @@ _LEAST_OF_OTHERS = 1  # every type but null, fixed and record has at least one b
 
 
 def is_recursive(schema: Any, named: Mapping[str, Any]) -> bool:
-    """Returns whether a type of a parsed schema contains itself. `named` has the schemas of types by full name."""
+    """Returns whether a type of a parsed schema contains itself. `named` maps types' full names to their schemas."""
     return _leads_back(schema, named, frozenset(), set())
 
 
 def check_arrays(schema: Any, named: Mapping[str, Any]) -> None:
     """Raises ValueError if the schema has an array whose items take no bytes.
 
-    A few bytes of data can announce any number of such items. `named` has the schemas of types by full name.
+    A few bytes of data can announce any number of such items. `named` maps the full names of types to their schemas.
     """
     seen: set[str] = set()
     waiting = [schema]
@@ -86,8 +86,8 @@ def _leads_back(schema: Any, named: Mapping[str, Any], above: frozenset[str], do
 def _least_size(schema: Any, named: Mapping[str, Any], above: frozenset[str]) -> int:
     """Returns a lower bound of the number of bytes of a schema's data; 0 only if the data can be empty.
 
-    `named` has the schemas of types by full name. `above` has the names of the types that contain this schema: a
-    reference to one of these counts as at least 1.
+    `named` maps the full names of types to their schemas. `above` has the names of the types that contain this schema:
+    a reference to one of these counts as at least 1.
     """
     if isinstance(schema, str) and schema in named:
         if schema in above:
