@@ -1,8 +1,8 @@
 """DescribeAcls, CreateAcls, DeleteAcls, versions 0 to 3 (KIP-140).
 
-Behaviour: ACLs are described from the metadata of this node, and changed by the active controller, with Kafka's checks.
-Without an authorizer that uses these ACLs, each creation and each filter gets SECURITY_DISABLED. A request with an
-UNKNOWN element closes the connection; a creation with an element ANY fails as a whole.
+This node describes the ACLs in its own metadata; the active controller changes ACLs, with Kafka's checks. Without an
+authorizer that uses these ACLs, each creation and each filter gets SECURITY_DISABLED. A request with an UNKNOWN element
+closes the connection; a creation with an element ANY fails as a whole.
 
 Version notes: version 0 has no pattern types; every name is literal. Apache Kafka 4 no longer serves version 0,
 which 3.9 serves.

@@ -1,8 +1,8 @@
 """ApiVersions, versions 0 to 4 (KIP-35, KIP-511, KIP-584).
 
-Behaviour: responds with the APIs that are served on the client's listener, their versions, and the supported and
-finalized features. The telemetry APIs are served but announced only while the metrics listener is on, as Apache Kafka
-does without a telemetry receiver.
+The response lists the APIs that are served on the client's listener, with their versions, and the supported and
+finalized features. The telemetry APIs are always served, but listed only while the metrics listener is on. Apache
+Kafka, too, does not list them if it has no telemetry receiver.
 
 Version notes: from version 3 on the request names the client's software, which is checked. Below version 4 features
 whose lowest level is 0 are left out. An unknown version gets a response of version 0 with UNSUPPORTED_VERSION.

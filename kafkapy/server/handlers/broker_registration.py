@@ -1,8 +1,8 @@
 """BrokerRegistration, versions 0 to 4 (KIP-631, KIP-858, KIP-966), BrokerHeartbeat, versions 0 to 2, and
 UnregisterBroker, version 0.
 
-Behaviour: the active controller registers, fences and unfences brokers; the response is sent when the change is
-committed. Another controller responds with NOT_CONTROLLER.
+The active controller registers, fences and unfences brokers, and responds when the change is committed. Any other
+controller responds with NOT_CONTROLLER.
 
 Permissions: ClusterAction on the cluster; Alter for UnregisterBroker.
 

@@ -1,6 +1,6 @@
 """DescribeClientQuotas and AlterClientQuotas, versions 0 and 1 (KIP-546).
 
-Behaviour: quotas are checked and stored in the metadata, as in Apache Kafka; `server/quotas` enforces them.
+Quotas are checked and stored in the metadata, as in Apache Kafka; `server/quotas` enforces them.
 
 Permissions: DescribeConfigs on the cluster to describe quotas, AlterConfigs on the cluster to change them.
 """

@@ -1,8 +1,8 @@
 """DescribeCluster, versions 0 to 2 (KIP-700, KIP-919, KIP-1073).
 
-Behaviour: responds with the cluster id, the controller, and the brokers that the client's listener reaches. On a
-listener of the controller the nodes are the registered controllers instead (KIP-919), and the controller is the active
-one. A client that expects the other kind of listener gets MISMATCHED_ENDPOINT_TYPE.
+On a broker's listener, the response has the cluster id, the controller, and the brokers that have this listener. On a
+controller's listener, it has the registered controllers instead of the brokers (KIP-919), and the active controller. A
+client that expects the other kind of listener gets MISMATCHED_ENDPOINT_TYPE.
 
 Permissions: none on a broker, but only a client with Describe on the cluster learns what it may do on the cluster. On a
 controller Alter on the cluster.

@@ -1,7 +1,7 @@
 """DescribeConfigs 0 to 4, AlterConfigs 0 to 2, IncrementalAlterConfigs 0 and 1, ListConfigResources 0 and 1.
 
-Behaviour: the configuration of topics, brokers, groups, client metrics and this broker's loggers. Changes are committed
-by the controller, except levels of loggers, which are set at once.
+These APIs read and change the configuration of topics, brokers, groups, client metrics and this broker's loggers. The
+controller commits all changes except the levels of loggers, which this node sets at once.
 
 Permissions: DescribeConfigs or AlterConfigs on the topic or group, and on the cluster for the other resources. On a
 controller the levels of loggers need ClusterAction instead. What a broker forwards is checked by the controller.

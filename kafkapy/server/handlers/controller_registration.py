@@ -1,6 +1,6 @@
 """ControllerRegistration, version 0 (KIP-919): a controller registers its listeners and features.
 
-Behaviour: the response is sent when the active controller has committed the registration.
+The response is sent when the active controller has committed the registration.
 
 Permissions: ClusterAction on the cluster.
 """

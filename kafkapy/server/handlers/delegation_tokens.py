@@ -1,7 +1,8 @@
 """CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken, DescribeDelegationToken (KIP-48, KIP-373).
 
-Behaviour: tokens need `delegation.token.secret.key`. A broker checks whether the client may ask for tokens; the active
-controller creates and changes them. A client that has authenticated by a token may not ask for tokens.
+Delegation tokens exist only if `delegation.token.secret.key` is set. A broker checks whether the client may ask for
+tokens; the active controller creates and changes them. A client that has authenticated by a token may not ask for
+tokens.
 
 Version notes: version 3 names an owner who is not the requester. Apache Kafka 4 no longer serves version 0, which 3.9
 serves.

@@ -1,7 +1,7 @@
 """ElectLeaders, versions 0 to 2 (KIP-183, KIP-460).
 
-Behaviour: elects the preferred replica, or any live replica, of the named or of all partitions. The election of any
-live replica may lose records.
+The controller elects new leaders for the named partitions, or for all partitions. The request chooses the kind of
+election: it elects the preferred replica, or any live replica. Electing any live replica may lose records.
 
 Permissions: Alter on the cluster.
 

@@ -1,8 +1,9 @@
 """Envelope, version 0 (KIP-590): a request of a client that a broker forwards to the active controller.
 
-Behaviour: handles the request inside as if the client had sent it on this listener, with the client's principal and
-address, and responds with the bytes of its response (header and body). NOT_CONTROLLER, also of the request inside, is
-the error of the envelope, which lets the broker look for the active controller.
+The envelope contains a client's request. The handler serves this request as if the client had sent it on this listener,
+with the client's principal and address. The envelope's response contains the bytes of the client's response (header and
+body). If one of them gets the error NOT_CONTROLLER, the envelope's response has this error, so that the broker looks
+for the active controller.
 
 Permissions: ClusterAction on the cluster for the envelope; the client needs the permissions for the request inside.
 """

@@ -1,6 +1,7 @@
 """OffsetForLeaderEpoch, versions 0 to 4 (KIP-101, KIP-320).
 
-Behaviour: responds with the end offset of a leader epoch, by which a consumer or follower finds where logs diverge.
+The response has the end offset of a leader epoch. From this offset a consumer or a follower finds where its log or
+position diverges from the leader's log.
 
 Permissions: ClusterAction on the cluster, which followers have, or Describe on the topic.
 """

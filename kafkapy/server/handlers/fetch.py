@@ -1,8 +1,8 @@
 """Fetch: reads partitions for consumers and followers, with or without a session.
 
-Behaviour: the response holds at most `max_bytes`, but at least one whole batch if there is one. While there are fewer
-than `min_bytes` and no error, the response waits. Within a session (`server/fetch_session`) it holds only the
-partitions that have changed.
+The response has at most `max_bytes` of records, but at least one whole batch if there is one to read. If there are
+fewer bytes than `min_bytes` and no error, the response is delayed. Within a session (`server/fetch_session`) the
+response has only the partitions that have changed.
 
 Version notes: versions 0 to 3 get message sets of magic 0 or 1, converted on the handler pool. Version 4 adds
 isolation levels; 7 adds sessions (KIP-227) and an error for the whole response. Before 10 a topic with zstd is refused.
@@ -12,7 +12,7 @@ the addresses of leaders (KIP-951).
 Permissions: Read on the topic for consumers, ClusterAction on the cluster for followers. Every request is checked, also
 in a session.
 
-Not done: remote storage.
+Not implemented: remote (tiered) storage.
 
 The usual fetches of consumers and followers do not reach this module: compiled code (the gate, `_core/gate/fetch_gate`)
 serves them without Python.

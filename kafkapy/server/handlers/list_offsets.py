@@ -1,13 +1,14 @@
 """ListOffsets, versions 0 to 11.
 
-Behaviour: finds the offset of a timestamp, the earliest and the latest offset, and the offset of the largest timestamp.
+The response has, for each partition, the offset that the request asks for: the offset of the first record with a
+timestamp or a later one, the earliest or the latest offset, or the offset of the record with the largest timestamp.
 
 Version notes: version 0 returns a list of segment offsets and no timestamp; Apache Kafka 4 no longer serves it. From
 version 4 on the response has leader epochs; OFFSET_NOT_AVAILABLE exists from version 5 on.
 
 Permissions: Describe on the topic.
 
-Not done: there is no tiered storage.
+Not implemented: tiered storage.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """DescribeLogDirs, versions 0 to 5, and AlterReplicaLogDirs, versions 0 to 2 (KIP-113).
 
-Behaviour: describes the logs and the free space of each log directory; moves logs between directories.
+DescribeLogDirs returns the logs and the free space of each log directory. AlterReplicaLogDirs moves logs between the
+directories of a broker.
 
 Permissions: Describe on the cluster to describe log directories, Alter on the cluster to move logs.
 """

@@ -1,8 +1,8 @@
 """Metadata, versions 0 to 13, and DescribeTopicPartitions, version 0 (KIP-966).
 
-Behaviour: responds with brokers, topics, partitions and leaders. Metadata is requested often and changes rarely, so
-encoded responses are stored until the image that they were made from is replaced. A request for a missing topic creates
-it, if the configuration and the request allow that.
+The response has the brokers, the topics, their partitions and the leaders. Metadata is requested often and changes
+rarely. An encoded response is therefore stored, and sent again until the metadata image changes. A request for a
+missing topic creates it, if the configuration and the request allow that.
 
 Permissions: Describe on the topic; Create on the topic or the cluster to create it. A topic that the client may not
 describe is left out when all topics are asked for, and otherwise has an error that does not show whether it exists.
@@ -55,7 +55,7 @@ DescribedTopic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponse
 
 
 class EncodedResponse:
-    """An encoded response body, which is sent instead of a message. Immutable."""
+    """An encoded response body, which is sent instead of a message. The object does not change."""
 
     __slots__ = ("body",)
 

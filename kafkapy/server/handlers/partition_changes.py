@@ -1,7 +1,7 @@
 """AlterPartition, versions 2 and 3 (KIP-497, KIP-903), and AssignReplicasToDirs, version 0 (KIP-858).
 
-Behaviour: a broker reports the ISR of partitions that it leads, and the log directories of its replicas. The response
-has a result for each partition and is sent when the active controller has committed the changes.
+With these requests a broker reports the ISR of partitions that it leads, and the log directories of its replicas. The
+response has a result for each partition and is sent when the active controller has committed the changes.
 
 Permissions: ClusterAction on the cluster.
 

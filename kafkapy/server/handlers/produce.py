@@ -1,6 +1,6 @@
 """Produce: appends record batches to partitions and responds with their offsets.
 
-Behaviour: a request is split into partitions, and each is appended or refused on its own. With acks=0 nothing is sent
+The batches of each partition are appended or refused independently of the other partitions. With acks=0 nothing is sent
 back, and an error closes the connection. With acks=-1 the response waits for the in-sync replicas.
 
 Version notes: versions 0 to 2 accept message sets of magic 0 and 1; versions from 3 accept exactly one batch of magic 2
@@ -176,10 +176,12 @@ class ProduceOperation:
             self._respond({})
 
     def _verify(self, checked: Checked) -> None:
-        """Verifies that the partitions belong to the producer's open transaction, and refuses those that do not.
+        """Verifies that the partitions belong to the producer's open transaction, and refuses the partitions that do
+        not.
 
-        `checked` has the results of `open_ahead` (the validation of large batches), which the append uses. The
-        verification is the last step before the append: nothing that could end the transaction may run in between.
+        Appends the records to the other partitions directly afterwards: nothing that could end the transaction may run
+        in between. `checked` is passed to the append; it has the results of the validation of large batches, which was
+        made before on another thread (`open_ahead`).
         """
         transactional_id = self._request.transactional_id
         if transactional_id is None or not self._producers:

@@ -1,6 +1,6 @@
 """AllocateProducerIds, version 0 (KIP-730): a broker gets a block of producer ids from the active controller.
 
-Behaviour: the response is sent when the allocation is committed, so that no other broker gets the same ids.
+The response is sent when the allocation is committed, so that no other broker gets the same ids.
 
 Permissions: ClusterAction on the cluster.
 """

@@ -6,7 +6,8 @@ Versions:
     3   a producer names its current id and epoch.
     4   has the error PRODUCER_FENCED; in older versions it is INVALID_PRODUCER_EPOCH.
 Permissions: Write on the transactional id; without one, IdempotentWrite on the cluster or Write on any topic.
-Not done: version 6 (two-phase commit, KIP-939), which is unstable in Apache Kafka 4.3 and not announced there either.
+Not implemented: version 6 (two-phase commit, KIP-939), which is unstable in Apache Kafka 4.3 and not announced there
+either.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """DescribeQuorum, versions 0 to 2 (KIP-595, KIP-853), and UpdateFeatures, versions 0 to 2 (KIP-584).
 
-Behaviour: describes the voters and observers of the metadata log, as their leader sees them; changes the finalized
-levels of features. kraft.version is in the log of the quorum, not in the metadata; it can be raised from 0 to 1 once
-every voter has reported that it supports the level.
+DescribeQuorum describes the voters and observers of the metadata log, as their leader sees them. UpdateFeatures changes
+the finalized levels of features. The level of the feature kraft.version is in a control record of the metadata log, not
+in the metadata. It can be raised from 0 to 1 when every voter has reported that it supports level 1.
 
 Permissions: Describe on the cluster for DescribeQuorum, Alter for UpdateFeatures.
 

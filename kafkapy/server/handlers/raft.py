@@ -1,8 +1,8 @@
 """The requests between the nodes of the quorum: Vote 0 to 2, BeginQuorumEpoch and EndQuorumEpoch 0 to 1, and
 FetchSnapshot 0 to 1 (KIP-595, KIP-630, KIP-853, KIP-996).
 
-Behaviour: translates each request for the state machine of the Raft protocol. Requests for other partitions than
-`__cluster_metadata`-0 get INVALID_REQUEST for the whole request.
+The handlers translate each request for the state machine of the Raft protocol. A request for other partitions than
+`__cluster_metadata`-0 fails as a whole, with INVALID_REQUEST.
 
 Permissions: ClusterAction on the cluster.
 

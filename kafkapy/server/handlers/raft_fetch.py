@@ -1,7 +1,7 @@
 """Fetch of the metadata log on the listeners of a controller, versions 4 to 18 (KIP-595).
 
-Behaviour: serves voters and observers through the state machine of the Raft protocol, without fetch sessions. Other
-partitions than `__cluster_metadata`-0 get INVALID_REQUEST for the whole request.
+The state machine of the Raft protocol serves the fetches of voters and observers, without fetch sessions. A request for
+other partitions than `__cluster_metadata`-0 fails as a whole, with INVALID_REQUEST.
 
 Permissions: ClusterAction on the cluster.
 

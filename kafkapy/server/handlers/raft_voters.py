@@ -1,7 +1,7 @@
 """Changes of the quorum's voters: AddRaftVoter 0 to 1, RemoveRaftVoter 0, and UpdateRaftVoter 0 (KIP-853).
 
-Behaviour: the leader of the quorum changes the voters by a record in the metadata log. A broker forwards AddRaftVoter
-and RemoveRaftVoter to the leader; UpdateRaftVoter is sent by controllers, to the leader only.
+The leader of the quorum changes the voters by a record in the metadata log. A broker forwards AddRaftVoter and
+RemoveRaftVoter to the leader. Controllers send UpdateRaftVoter, directly to the leader.
 
 Permissions: Alter on the cluster; ClusterAction for UpdateRaftVoter.
 

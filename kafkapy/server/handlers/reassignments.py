@@ -1,6 +1,7 @@
 """AlterPartitionReassignments, versions 0 and 1, and ListPartitionReassignments, version 0 (KIP-455).
 
-Behaviour: lists partitions that move between brokers; changes the replicas of partitions.
+ListPartitionReassignments lists the partitions whose replicas are being changed. AlterPartitionReassignments begins or
+cancels such changes.
 
 Permissions: Describe on the cluster to list reassignments, Alter on the cluster to change replicas.
 """

@@ -1,6 +1,6 @@
 """DeleteRecords, versions 0 to 2 (KIP-107).
 
-Behaviour: advances the log start offset of partitions, and responds when all replicas have done so.
+The handler advances the log start offset of the partitions, and responds when all replicas have advanced theirs.
 
 Permissions: Delete on the topic.
 """

@@ -1,7 +1,7 @@
 """SaslHandshake, versions 0 and 1, and SaslAuthenticate, versions 0 to 2 (KIP-43, KIP-152, KIP-368).
 
-Behaviour: `server/authentication` handles these requests of clients that authenticate. A request that reaches the
-handlers here was sent by a client that is authenticated already, or that need not be, and gets ILLEGAL_SASL_STATE.
+While a client authenticates, `server/authentication` serves these requests. The handlers in this module get them only
+from clients that are authenticated already, or that need not authenticate, and respond with ILLEGAL_SASL_STATE.
 """
 
 from __future__ import annotations

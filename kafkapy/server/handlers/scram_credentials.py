@@ -1,8 +1,9 @@
 """DescribeUserScramCredentials and AlterUserScramCredentials, version 0 (KIP-554).
 
-Behaviour: credentials are checked and stored in the metadata, as in Apache Kafka. A kafkapy broker that knows the keys
-of a credential, and not the salted password, sends them in a tagged field of its own (`server/scram_keys`); Apache
-Kafka's controller ignores the field, and refuses the empty password.
+Credentials are checked and stored in the metadata, as in Apache Kafka. If a kafkapy broker knows the keys of a
+credential, but not its salted password, it sends the keys to the controller in a tagged field that only kafkapy has
+(`server/scram_keys`). A controller of Apache Kafka ignores this field, and refuses the request because its salted
+password is empty.
 
 Permissions: Describe on the cluster to describe credentials, Alter on the cluster to change them.
 """

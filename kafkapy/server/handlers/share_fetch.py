@@ -8,7 +8,7 @@ Version notes: from version 2 on consumers may renew locks (KIP-1222) and acquir
 
 Permissions: Read on the group, and Read on each topic.
 
-Not done: dead letter queues (KIP-1191), which Apache Kafka 4.3 does not have either.
+Not implemented: dead letter queues (KIP-1191), which Apache Kafka 4.3 does not have either.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """GetTelemetrySubscriptions and PushTelemetry, version 0 (KIP-714).
 
-Behaviour: subscriptions say which metrics clients push; pushes are checked, counted, and shown on the metrics page.
-Both APIs are always served, and announced only while the metrics listener is on (see api_versions).
+Subscriptions say which metrics a client pushes. The broker checks and counts the pushed metrics, and shows them on its
+metrics page. Both APIs are always served, but listed for clients only while the metrics listener is on (see
+api_versions).
 
-Not done: pushes are not handed to a plugin; histograms are dropped.
+Not implemented: pushes are not passed to a plugin, and histograms are dropped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """CreateTopics, versions 0 to 7, DeleteTopics, versions 0 to 6, and CreatePartitions, versions 0 to 3.
 
-Behaviour: the response is sent when the controller has committed the change.
+The response is sent when the controller has committed the change.
 
 Permissions: Create on the topic or the cluster, and DescribeConfigs on the topic to see its configuration in the
 response; Delete on the topic or the cluster; Alter on the topic for CreatePartitions. The response of DeleteTopics does
