@@ -14,7 +14,7 @@ logger = logging.getLogger("kafka.metadata.publisher.AclPublisher")
 class AclListener:
     """A listener of the controller loop, which keeps an authorizer's ACLs equal to those of the newest image.
 
-    Quorum thread only. The ACLs of an image are compared only if a record has changed them.
+    Only the quorum thread may use it. The ACLs of an image are compared only if a record has changed them.
     """
 
     def __init__(self, authorizer: StandardAuthorizer, node_id: int) -> None:

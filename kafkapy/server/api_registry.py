@@ -34,7 +34,8 @@ class Response(Protocol):
 
 class ServedApi:
     """One served API: its versions `lowest` to `highest`, its handler, and the function that builds error responses.
-    Immutable."""
+    The object does not change after its construction.
+    """
 
     __slots__ = (
         "blocking",

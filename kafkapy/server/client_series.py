@@ -37,8 +37,10 @@ class ClientSeriesTable:
         self.dropped = 0
 
     def store(self, instance_id: str, client_id: str, found: Points, monotonic_ms: int, interval_ms: int) -> None:
-        """Stores the values of one push: `found` has the points, and the number of those that were dropped.
-        `interval_ms` is the client's push interval; a series expires after three intervals without a push.
+        """Stores the metric values that a client has pushed (KIP-714), and counts the values that were dropped.
+
+        `found` has the values, and the number of values that were dropped when the push was decoded. `interval_ms` is
+        the client's push interval; a series expires after three intervals without a push.
         """
         self.dropped += found.dropped
         for point in found.points:

@@ -47,7 +47,8 @@ class Lifecycle(Protocol):
 
 
 class ControllerPorts(NamedTuple):
-    """The interfaces (ports) through which a broker uses the active controller. Immutable.
+    """The interfaces (ports) through which a broker uses the active controller. The object does not change after its
+    construction.
 
     Either all of them call the controller in this process directly, or all of them send requests. `assign_directories`
     reports the directory id of each (topic id, partition); `allocate_producer_ids` requests a block of producer ids.
@@ -91,7 +92,8 @@ class ControllerLink:
         self._ports.alter_partition.submit(change, on_result)
 
     def assign_directories(self, found: Mapping[tuple[bytes, int], bytes]) -> Future[None]:
-        """Reports the directories of replicas: `found` maps (topic id, partition) to a directory id. Any thread.
+        """Reports the directories of replicas: `found` maps (topic id, partition) to a directory id. Any thread may
+        call it.
 
         The Future ends when the controller has recorded the directories.
         """

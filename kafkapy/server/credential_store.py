@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MetadataCredentials:
-    """The credentials in the newest published image. Any thread."""
+    """The credentials in the newest published metadata image. Any thread may use the object."""
 
     def __init__(self, metadata: MetadataCache, config: BrokerConfig, clock: Clock) -> None:
         self._metadata = metadata

@@ -1,7 +1,7 @@
 """Incremental fetch sessions (KIP-227): after the first fetch, requests and responses hold only what has changed.
 
-A fetch request opens a *context*. The context has the partitions to read, and selects from their results those that the
-response contains:
+A fetch request opens a *context*. The context has the partitions to read, and selects the results that the response
+contains:
 
     session id, epoch     context      partitions to read             in the response
     any, -1 (final)       sessionless  those of the request           all; the named session is closed

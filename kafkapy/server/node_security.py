@@ -56,10 +56,10 @@ class ListenerClientValues:
 
 
 class ListenerClientTls:
-    """The TLS of connections to one listener of the cluster. Any thread.
+    """The TLS contexts for this node's connections to one listener of the cluster. Any thread may use the object.
 
-    Key store and trust store are those of this node's listener with the same name. They are read again for the next
-    connection after their keys or files have changed.
+    The contexts use the key store and the trust store of this node's own listener with the same name. The stores are
+    read again for the next connection after their keys or files have changed.
     """
 
     def __init__(self, config: BrokerConfig, listener_name: str) -> None:
@@ -109,23 +109,30 @@ class ListenerClientTls:
 
 
 class ListenerClient(NamedTuple):
-    """The security of connections to one listener; `tls` is None without TLS."""
+    """The security of this node's connections to one listener of the cluster.
+
+    `security` is None if the listener is PLAINTEXT; `tls` is None if the connections do not use TLS.
+    """
 
     security: ConnectionSecurity | None
     tls: ListenerClientTls | None
 
 
 class NodeClients(NamedTuple):
-    """The security of connections to other brokers and to controllers; None for PLAINTEXT."""
+    """The security of this node's connections to other brokers and to controllers.
+
+    Each of the two is None if the connections use PLAINTEXT, or if this node makes no such connections.
+    """
 
     brokers: ListenerClient | None = None
     controllers: ListenerClient | None = None
 
     @property
     def of_channels(self) -> NodeSecurity:
-        """The `security` of both ListenerClients, for the thread that sends requests to other nodes.
+        """The security of the connections of the thread that sends requests to other nodes.
 
-        It is None for PLAINTEXT. The thread does not use `ListenerClient.tls`.
+        The result has `ListenerClient.security` for brokers and for controllers, or None where the connections use
+        PLAINTEXT. `ListenerClient.tls` is not needed, because `security` gets the TLS contexts from it.
         """
         return NodeSecurity(
             brokers=None if self.brokers is None else self.brokers.security,
@@ -134,7 +141,9 @@ class NodeClients(NamedTuple):
 
 
 def node_clients(config: BrokerConfig) -> NodeClients:
-    """Returns the security of connections to brokers and to controllers. Reads files. Raises ConfigError."""
+    """Returns the security of connections to brokers and to controllers. Reads key stores and other files. Raises
+    ConfigError if they cannot be used.
+    """
     names = config.controller_listener_names
     return NodeClients(
         brokers=listener_client(config, config.inter_broker_listener_name, config.sasl_mechanism_inter_broker_protocol),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class OtherNodes:
-    """Owns the thread for requests to other nodes, which starts with the first request. Any thread."""
+    """Owns the thread for requests to other nodes, which starts with the first request. Any thread may use it."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
@@ -138,7 +138,9 @@ class OtherNodes:
 
 
 def controller_finder(controller: ControllerLoop) -> FindController:
-    """Returns a function that returns the address of the active controller, or None while it is unknown. Any thread."""
+    """Returns a function that returns the address of the active controller, or None while it is unknown. Any thread may
+    call it.
+    """
     from kafkapy.nodes.node_channel import Destination
 
     def find_controller() -> Destination | None:

@@ -44,7 +44,9 @@ ReplicaKey = tuple[bytes, int]
 
 
 class ControllerChannels(NamedTuple):
-    """The channels of a node to the active controller; a slow request on one does not delay the others. Immutable."""
+    """The channels of a node to the active controller; a slow request on one does not delay the others. The object does
+    not change after its construction.
+    """
 
     forwarding: ControllerChannel
     heartbeats: ControllerChannel
@@ -72,13 +74,14 @@ class ControllerChannels(NamedTuple):
         )
 
     def controller_changed(self) -> None:
-        """Makes all channels look up the active controller again. Any thread."""
+        """Makes all channels look up the active controller again. Any thread may call it."""
         for each in self:
             each.controller_changed()
 
 
 class RemoteAlterPartition:
-    """Sends changes of ISRs to the active controller (AlterPartition). Reactor thread; implements AlterPartitionPort.
+    """Sends changes of ISRs to the active controller (AlterPartition). Only the reactor's thread may use it. Implements
+    AlterPartitionPort.
 
     Only one request is in flight; changes that are submitted before its response are sent together in the next one. If
     a whole request fails, it is not known whether the changes were made, so that they are sent again, without a limit.

@@ -15,8 +15,9 @@ from kafkapy.types import TopicPartition, by_topic
 
 
 class TransactionPartitions(NamedTuple):
-    """The partitions to add to a producer's transaction; with `verify_only`, to verify that they are in it.
-    Immutable."""
+    """The partitions to add to a producer's transaction; with `verify_only`, to verify that they are in it. The object
+    does not change after its construction.
+    """
 
     transactional_id: str
     producer: ProducerIdAndEpoch

@@ -157,7 +157,7 @@ class ControllerServices:
         return self._quorum
 
     def active_controller_id(self) -> int:
-        """Returns the id of the active controller, or -1 while it is unknown. Any thread."""
+        """Returns the id of the active controller, or -1 while it is unknown. Any thread may call it."""
         if self.quorum_leader is not None:
             return self.quorum_leader()
         return self.node_id if self.controller.is_active else -1

@@ -1,4 +1,4 @@
-"""Construction of the parts that serve share groups."""
+"""Constructs the parts of a broker that serve share groups (KIP-932), and connects them with the rest of the broker."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ class DescribedPartition(NamedTuple):
 class ClusterView:
     """Describes the partitions and brokers of one metadata image to the clients of one listener.
 
-    `endpoints` has, by broker id, the address of each unfenced broker on the listener. Immutable; cheap to create.
+    `endpoints` maps the id of each unfenced broker to its address on the listener. The object does not change, and is
+    cheap to create.
     """
 
     __slots__ = ("_image", "endpoints")

@@ -3,8 +3,8 @@
 A broker becomes the writer by its claim. The claim is a znode that names the writer, and the offset of the metadata log
 at which it became the writer. Every write is a transaction that checks the version of this znode, as Kafka's brokers
 checked /controller_epoch: after another broker has claimed the mirror, the writes of the former writer fail. A broker
-that was cut off from the cluster or suspended cannot claim the mirror if its metadata are older than those of the last
-claim.
+that was cut off from the cluster or suspended cannot claim the mirror if its metadata are older than the metadata of
+the broker that made the last claim.
 """
 
 from __future__ import annotations

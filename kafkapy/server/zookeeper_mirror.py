@@ -44,10 +44,10 @@ _CREDENTIALS_PREFIX = "SCRAM-"
 class ZooKeeperMirror:
     """Writes the cluster metadata as Kafka's znodes to a ZooKeeper, on a thread of its own.
 
-    Only one broker, the writer, writes. It is the broker with the lowest id of those that are neither fenced nor
-    stopping or, if there are none, of those that are not fenced. The ephemeral nodes of all brokers belong to the
-    writer's session. The next writer replaces them by nodes of its own session, and a writer that stops waits for
-    this. `Claim` makes the writes of all other brokers fail.
+    Only one broker, the writer, writes. It is the broker with the lowest id among the brokers that are neither fenced
+    nor stopping. If there is no such broker, it is the broker with the lowest id among the brokers that are not fenced.
+    The ephemeral nodes of all brokers belong to the writer's session. The next writer replaces them by nodes of its own
+    session, and a writer that stops waits for this. `Claim` makes the writes of all other brokers fail.
     """
 
     def __init__(

@@ -49,10 +49,11 @@ class LogPart(NamedTuple):
 
 
 class AuditedLogs:
-    """The audited partitions that this broker leads. Only the reactor's thread may use it, except for `names`.
+    """The partitions led by this broker whose records are counted for the audit.
 
-    `names` has the client id for each number in `LogPart.clients`. The audit's thread may look up the client ids of
-    numbers in the log parts that it has received.
+    Only the reactor's thread may use the object, with one exception. A LogPart identifies clients by numbers, and
+    `names` maps these numbers to client ids. The audit's thread may look up the numbers of the log parts that it has
+    received.
     """
 
     def __init__(self, patterns: Iterable[str], excluded: Collection[str], clock: Clock) -> None:

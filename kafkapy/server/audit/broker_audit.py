@@ -53,7 +53,12 @@ class Writer(Protocol):
 
 
 class _Key(NamedTuple):
-    """The partition, client, outcome and bucket that the records of one count have in common."""
+    """The key of one count of records: records with the same partition, client, outcome and time bucket are counted
+    together.
+
+    `client` is the number of the producing client in `AuditedLogs.names`. `is_aborted` is True for the records of
+    aborted transactions. `bucket_ms` is the beginning of the time bucket in ms since 1970.
+    """
 
     topic_partition: TopicPartition
     client: int

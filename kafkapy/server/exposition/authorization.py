@@ -64,8 +64,8 @@ class AuthorizationMetrics:
         page.family(table.AUTHORIZATIONS, [(("allowed",), now.requests - now.denied), (("denied",), now.denied)])
 
     def _before(self, now: _Count) -> _Count:
-        """Stores `now`, and returns the counts with which a rate compares it: the oldest counts of the last minute or,
-        if no page was requested in that minute, those of the last page before it.
+        """Stores `now`, and returns the earlier counts from which rates are computed: the oldest counts of the last
+        minute. If no metrics page was requested in the last minute, returns the counts of the last page before it.
         """
         recent = [each for each in self._counts if now.monotonic_ms - each.monotonic_ms <= LONGEST_MS]
         before = (recent or self._counts[-1:])[0]

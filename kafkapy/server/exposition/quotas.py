@@ -25,7 +25,7 @@ _FAMILIES: dict[str, tuple[Metric, Metric]] = {
 def write_quotas(page: Page, services: Services, limit: int) -> None:
     """Writes the metrics of quotas, with series for at most `limit` buckets of each kind of client quota.
 
-    A bucket is the clients that share a limit. Before the first quota is set there are no buckets.
+    A bucket is a group of clients that share a limit. There are no buckets before the first quota is set.
     """
     quotas = services.quotas
     now_ms = services.reactor.monotonic_ms

@@ -42,7 +42,7 @@ _COUNTED_HANDSHAKES = {"succeeded": (1, 0), "without_reauthentication": (1, 0), 
 
 class Meter(NamedTuple):
     """The totals of one API since the start: the number of requests, their bytes, the microseconds to serve them, and
-    the number of requests in each bucket of the histogram of times.
+    the number of requests in each interval (bucket) of the histogram of times.
     """
 
     requests: int

@@ -111,7 +111,7 @@ class TopicMetrics:
     def _collect(
         self, page: Page, partitions: list[Partition], rows: PartitionRows, lags: ReplicaLags
     ) -> tuple[int, int, int]:
-        """Adds the values of the partitions to the rows, and those of their followers to `lags`.
+        """Adds the values of the partitions to `rows`, and the values of their followers to `lags`.
 
         Returns the number of partitions that this broker leads, the number of producers of all partitions, and the
         number of led partitions whose ISR has exactly the minimum size.

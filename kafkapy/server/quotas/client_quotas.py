@@ -180,7 +180,9 @@ class ClientQuotas:
             self._exempt.record(percent, self._reactor.monotonic_ms)
 
     def exempt_time(self, monotonic_ms: int) -> float:
-        """Returns the percentage of a thread's time that is spent on requests that no quota limits. Any thread."""
+        """Returns the percentage of a thread's time that is spent on requests that no quota limits. Any thread may call
+        it.
+        """
         return self._exempt.rate(monotonic_ms)
 
     def _attach_limits(self, connection: Connection, principal: Principal, client_id: bytes) -> None:

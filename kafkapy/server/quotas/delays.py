@@ -29,7 +29,7 @@ class Delays:
         window.add(throttle_ms, monotonic_ms)
 
     def drop(self, bucket: Bucket) -> None:
-        """Deletes the delays of the clients in `bucket`, which share a limit."""
+        """Deletes the delays of the clients in `bucket`, a group of clients that share a limit."""
         self._by_bucket.pop(bucket, None)
 
     def waiting(self, monotonic_ms: int) -> int:
@@ -40,6 +40,8 @@ class Delays:
         return sum(1 for end_ms in self._ends_ms.copy() if end_ms > monotonic_ms)
 
     def average_ms(self, bucket: Bucket, monotonic_ms: int) -> float:
-        """Returns the average delay within the window of the clients in `bucket`, which share a limit; 0 if none."""
+        """Returns the average delay within the window of the clients in `bucket`, a group of clients that share a
+        limit. Returns 0 if there were no delays.
+        """
         window = self._by_bucket.get(bucket)
         return 0.0 if window is None else window.average(monotonic_ms)

@@ -95,7 +95,8 @@ class MutationBucket:
 class MutationQuota:
     """Charges the changes of one request to the quota of its client, and measures the throttle time.
 
-    `bucket` has the tokens of all clients that share the limit. Quorum thread only, except `remaining_ms`.
+    `bucket` has the tokens of all clients that share the limit. Only the quorum thread may use it, except
+    `remaining_ms`.
     """
 
     __slots__ = ("_bucket", "_is_strict", "_measured_ms", "_throttle_ms")

@@ -58,9 +58,9 @@ def limits_of_key(quotas: Mapping[QuotaEntity, Mapping[str, float]], key: str) -
 def find_limit(limits: Mapping[QuotaEntity, float], user: str, client_id: str) -> Limit | None:
     """Returns the limit that applies to the client, or None if there is none.
 
-    `limits` has the limits of one quota key by entity. The first entity with a limit applies, in Kafka's order: (user,
-    client id), (user, default client id), (user), (default user, client id), (default user, default client id),
-    (default user), (client id), (default client id).
+    `limits` has the limits of one quota key; it maps the entity of each quota to its limit. The first entity with a
+    limit applies, in Kafka's order: (user, client id), (user, default client id), (user), (default user, client id),
+    (default user, default client id), (default user), (client id), (default client id).
     """
     if not limits:
         return None
