@@ -462,11 +462,12 @@ cdef class BatchFilter:
                 or header.base_offset + header.last_offset_delta + 1 == self.round_end)
 
     def retains_old(self, int64_t offset, key, bint has_value, bint keeps_tombstones):
-        """Returns whether the message of magic 0 or 1 at `offset` is retained.
+        """Returns whether the cleaner retains the message of magic 0 or 1 at `offset`.
 
-        A message after the last offset in the map is retained. Up to that offset, a message is retained if it has a key
-        of which the map has no newer offset, unless it is a tombstone (`has_value` is False) and `keeps_tombstones` is
-        False. `keeps_tombstones` is set if the segment is younger than `delete.retention.ms`.
+        A message at an offset above all offsets in the offset map is retained. Any other message is retained if it has
+        a key, the map has no newer offset for this key, and the message has a value or `keeps_tombstones` is True. A
+        message without a value is a tombstone; `keeps_tombstones` is True if the segment is younger than
+        `delete.retention.ms`.
         """
         if offset > self.offsets.latest_offset:
             return True

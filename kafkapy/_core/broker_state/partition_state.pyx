@@ -70,8 +70,8 @@ cdef class PartitionState:
     def set_isr(self, int isr_size, maximal_isr, bint is_in_flight):
         """Stores the size of the confirmed ISR, and marks the replicas that the high watermark has to wait for.
 
-        `maximal_isr` has the broker ids of these replicas: the ISR, and those that the leader has proposed to add to
-        it. `is_in_flight` is set while the controller has not confirmed the proposal.
+        `maximal_isr` has the broker ids of these replicas: the ISR, and the replicas that the leader has proposed to
+        add to it. `is_in_flight` is set while the controller has not confirmed the proposal.
         """
         cdef ReplicaState replica
         self.isr_size = isr_size

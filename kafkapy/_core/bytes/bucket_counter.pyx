@@ -27,8 +27,8 @@ cdef class BucketCounter(RecordDecompressor):
 
     An entry of the table has the number of records of one client in one time bucket. `count` stops before a batch if
     the table has `FULL_COUNTS` entries or more, and the caller has to call `take`. The table never has more than
-    `MOST_COUNTS` entries. A single batch with thousands of buckets may need more; the records that are not counted for
-    this reason are counted in `uncounted`.
+    `MOST_COUNTS` entries. A single batch with thousands of time buckets may need more; the records that are not counted
+    for this reason are counted in `uncounted`.
     """
 
     def __init__(self, int64_t bucket_size_ms):
@@ -103,8 +103,8 @@ cdef class BucketCounter(RecordDecompressor):
     def take(self):
         """Returns the counts, and empties the table.
 
-        Each count is (number of the client, whether the records belong to an aborted transaction, bucket, number of
-        records). A bucket is identified by the time at which it begins, in ms since 1970.
+        Each count is (number of the client, True if the records belong to an aborted transaction, time bucket, number
+        of records). A time bucket is identified by the time at which it begins, in ms since 1970.
         """
         cdef list taken = []
         cdef int index
@@ -256,7 +256,8 @@ cdef class BucketCounter(RecordDecompressor):
         slot.number += number
 
     cdef BucketCount *slot_of(self, int64_t bucket_ms) noexcept nogil:
-        """Returns the slot of the table for a bucket and the client that `choose` has found; NULL if the table is full.
+        """Returns the slot of the table for a time bucket and the client that `choose` has found; NULL if the table is
+        full.
 
         If there is no such slot, the function takes an empty one. The caller then has to increase the slot's number of
         records, since a slot with the number 0 counts as empty.

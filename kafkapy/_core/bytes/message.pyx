@@ -24,7 +24,8 @@ def absent(message, str field, int version):
 
 
 cdef class Message:
-    """A protocol message, or a struct within one: plain fields without behaviour. Mutable, owned by its creator.
+    """A protocol message, or a struct within one: plain fields without behaviour. The fields may be changed; the
+    message belongs to its creator.
 
     Every generated class has
 

@@ -33,7 +33,7 @@ cdef enum:
 
 
 cdef class LegacyRecord:
-    """A message of magic 0 or 1, copied from its set. Immutable.
+    """A message of magic 0 or 1, copied from its set. The object does not change after its construction.
 
     `timestamp` is in ms since 1970, and -1 with magic 0. `position` is the message's position in the buffer, or -1 if
     it was inside a compressed message.

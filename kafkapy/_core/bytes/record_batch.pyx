@@ -26,7 +26,7 @@ PRODUCER_ID_AT = layout.PRODUCER_ID_AT
 
 
 cdef class Record:
-    """One record, copied from its batch. Immutable.
+    """One record, copied from its batch. The object does not change after its construction.
 
     `timestamp` is in ms since 1970. The key, the value and the values of headers are bytes or None. A header key is a
     str; bytes in it that are not valid UTF-8 are represented by surrogates (Python's "surrogateescape").
@@ -61,7 +61,7 @@ cdef class Record:
 
 @cython.no_gc  # excluded from garbage collection, which could release the memoryview before its buffer
 cdef class RecordBatch:
-    """A view of one batch in a buffer, which it *pins*. Immutable; any thread may use it.
+    """A view of one batch in a buffer, which it *pins*. The object does not change, and any thread may use it.
 
     The constructor raises ApiError CORRUPT_MESSAGE if the buffer does not contain the whole batch; it does not verify
     the checksum.

@@ -22,7 +22,8 @@ cdef int64_t read_at(int fd, char *target, int64_t length, int64_t position) noe
 cdef int64_t send_range(int socket_fd, int fd, int64_t position, int64_t length) noexcept nogil
 
 
-# A descriptor that may outlive its SegmentFile while responses are being sent. The counters are atomic: any thread.
+# A descriptor that may outlive its SegmentFile while responses are being sent. The counters are atomic, so that any
+# thread may use it.
 cdef struct FileDescriptor:
     int fd                               # -1 after it is closed, when the last pin has been released
     int pins                             # held by the open SegmentFile, each FileRange and each response of the gate

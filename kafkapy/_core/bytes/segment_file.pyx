@@ -278,7 +278,9 @@ cdef void segment_file_cut(SegmentFile file, int64_t size) noexcept nogil:
 
 
 cdef class FileRange:
-    """The `length` bytes from `position` of a segment file. Immutable; it keeps the file's descriptor open."""
+    """The `length` bytes from `position` of a segment file. The object does not change, and keeps the file's descriptor
+    open.
+    """
 
     def __cinit__(self, SegmentFile file not None, int64_t position, int64_t length):
         if file.descriptor.fd < 0:

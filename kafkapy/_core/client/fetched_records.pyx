@@ -35,7 +35,7 @@ cdef enum:
 @cython.freelist(1024)
 @cython.no_gc  # created by the million; a deserializer's result must not refer back to its record
 cdef class ConsumerRecord:
-    """One record as a consumer sees it. Immutable.
+    """One record as a consumer sees it. The object does not change after its construction.
 
     `timestamp` is in ms since 1970; `timestamp_type` is 0 for the producer's time and 1 for the broker's append time.
     The key, the value and the headers' values are bytes or None, or the deserializers' results. `delivery_count` is
@@ -540,9 +540,11 @@ cdef class FetchedRecords(FetchedBatches):
         return AT_RECORD
 
     cdef int fill_old_records(self, RecordColumns *columns, const uint8_t *topic) except -1:
-        """Adds the messages of magic 0 and 1 that were read last to the columns; returns AT_RECORD after the last one.
+        """Adds `old_records`, the messages of magic 0 or 1 that were decoded last, to the columns, one row for each
+        message.
 
-        Returns NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY if the columns accept no more rows.
+        Returns AT_RECORD if no old records are left. Returns NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY if a row cannot
+        be added; the messages without a row then stay in `old_records`.
         """
         cdef int64_t key_size, value_size
         cdef int status

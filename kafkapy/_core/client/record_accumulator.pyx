@@ -62,7 +62,7 @@ cdef inline void close_field(Field *field) noexcept:
 
 
 cdef class RecordMetadata:
-    """The partition and offset at which a record was written. Immutable.
+    """The partition and offset at which a record was written. The object does not change after its construction.
 
     `offset` is -1 with acks=0; `timestamp` is the record's timestamp in the log, in ms since 1970; the sizes are those
     of the serialized key and value in bytes, -1 for null.
@@ -236,7 +236,10 @@ cdef class ProducerBatch(RecordBatchBuilder):
 
 @cython.freelist(1024)
 cdef class DeliveryFuture:
-    """The future outcome of sending one record. Thread-safe. The record's batch stores the outcome."""
+    """The future outcome of sending one record: the record's metadata, or the error with which the delivery has failed.
+
+    Any thread may use it. The outcome itself is stored in the record's batch.
+    """
 
     def __repr__(self):
         queue = self.batch.queue

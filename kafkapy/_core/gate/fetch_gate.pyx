@@ -418,8 +418,8 @@ cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *curs
 
 
 cdef inline const FetchPlace *place_of_client(FetchPartitionState asked, int64_t serial) noexcept nogil:
-    """Returns the fields, such as the offset, that the client has sent for a partition of its session: those of the
-    present request (with the number `serial`) if it names the partition, otherwise those of an earlier request."""
+    """Returns the fields, such as the offset, that the client has sent last for a partition: in the present request,
+    whose number is `serial`, or in an earlier request of its session."""
     return &asked.asked if asked.asked_by == serial else &asked.place
 
 

@@ -130,7 +130,7 @@ cdef void fill_limits(BatchLimits *limits, LogLimits config) noexcept nogil:
 cdef bint has_room(PartitionState partition, LogState log, SegmentState segment, GatheredBatch *batch) noexcept nogil:
     """Returns whether the segment has room for the batch, without a roll or a flush; sets the batch's base offset.
 
-    The batch follows the gathered batches, those of earlier requests that are not yet written to the segment.
+    The batch follows the gathered batches: batches of earlier requests that are not yet written to the segment.
     """
     cdef int64_t first_offset = partition.gathered_end_offset if partition.gathered_count else log.log_end_offset
     batch.base_offset = first_offset
@@ -143,7 +143,7 @@ cdef bint is_open(PartitionState partition) noexcept nogil:
     """Returns whether the gate may append to the partition.
 
     This broker must be the leader and its log must be online. The topic must not be internal or compacted, and its
-    timestamps must not be those of the append. The gate does not append after a failed append either, until Python has
+    timestamp type must not be LogAppendTime. The gate does not append after a failed append either, until Python has
     been notified of the failure.
     """
     return (partition.is_for_clients and partition.is_leader and takes_plain_appends(partition.log.config)
@@ -242,7 +242,7 @@ cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor
 
 
 cdef void gather_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int index) noexcept nogil:
-    """Adds the batch to those of its partition that are written together at the end of this pass of the reactor.
+    """Adds the batch to the batches of its partition that are written together at the end of this pass of the reactor.
 
     Writes the base offset into the batch. `index` is the index of the batch in `gate.batches`.
     """

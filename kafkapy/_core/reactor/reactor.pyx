@@ -300,7 +300,9 @@ cdef class Reactor:
         }
 
     def idle_us(self):
-        """Returns the µs that the reactor has spent waiting since its start, including the present wait. Any thread."""
+        """Returns the µs that the reactor has spent waiting since its start, including the present wait; any thread may
+        call it.
+        """
         cdef int64_t waiting_since_us = self.native.waiting_since_us
         return self.native.idle_us + (monotonic_us() - waiting_since_us if waiting_since_us else 0)
 

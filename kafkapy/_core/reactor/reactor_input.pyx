@@ -71,10 +71,10 @@ cdef inline bint is_held_back(ReactorState *state, ConnectionState *connection) 
 
 
 cdef inline bint may_gate(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Returns whether the connection's frames may be presented to the compiled request path (the gate).
+    """Returns whether the requests of the connection may be given to the compiled request path (the gate).
 
-    The connection must have been adopted with `is_gated`. Its client must be authenticated, and the authentication must
-    not have expired.
+    The connection must have been adopted with `is_gated` (`Reactor.adopt`). Its client must be authenticated, and the
+    authentication must not have expired.
     """
     return (state.gate != NULL and not connection.ungated and not connection.is_authenticating
             and state.monotonic_ms < connection.gated_until_ms)

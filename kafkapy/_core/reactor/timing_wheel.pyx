@@ -173,10 +173,10 @@ cdef class TimingWheel:
         return self.earliest_ms
 
     cdef int64_t scan_earliest(self) except -3:
-        """Returns the earliest deadline in ms, or NONE_WAITING (-1).
+        """Returns the earliest deadline of all entries in ms, or NONE_WAITING (-1) if no entry waits.
 
-        In each level it reads only the first bucket, in order of time, that has entries. All deadlines in this bucket
-        are earlier than those in later buckets of the level.
+        Looks only at the first bucket of each level that has entries. The later buckets of the level need not be read,
+        because all their deadlines are later.
         """
         cdef int64_t tick = self.tick_ms, index, first, earliest = INT64_MAX
         cdef list buckets

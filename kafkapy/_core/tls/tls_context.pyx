@@ -122,7 +122,8 @@ cdef class PemReader:
 
 
 cdef class TlsContext:
-    """The configuration of TLS connections of one kind. Immutable; any number of connections and threads may share it.
+    """The configuration of TLS connections of one kind. It does not change, and any number of connections and threads
+    may share it.
 
     A change of a key or certificate needs a new context; open connections continue with the one that they began with.
     Each context has its own keys for the tickets of resumed sessions, so that a session of an old context is never
@@ -134,11 +135,11 @@ cdef class TlsContext:
         """Makes the context from PEM texts. Raises TlsError if one of the arguments cannot be used.
 
         The chain begins with the certificate of the key. `trusted_pem` are the certificates at which a chain of the
-        peer may end, which need not be self-signed; None means those of the platform. `client_auth`, one of the
-        constants CLIENT_AUTH_*, says whether a server asks clients for certificates; with CLIENT_AUTH_NONE it needs no
-        `trusted_pem` and `crl_pem`. `ciphers` are IANA's names; None means OpenSSL's defaults with forward secrecy. A
-        certificate that a list in `crl_pem` revokes is refused, as is a certificate of a client or server whose issuer
-        has no list there.
+        peer may end, which need not be self-signed; None means the trusted certificates of the platform. `client_auth`,
+        one of the constants CLIENT_AUTH_*, says whether a server asks clients for certificates; with CLIENT_AUTH_NONE
+        it needs no `trusted_pem` and `crl_pem`. `ciphers` are IANA's names; None means OpenSSL's defaults with forward
+        secrecy. A certificate that a list in `crl_pem` revokes is refused, as is a certificate of a client or server
+        whose issuer has no list there.
         """
         require_library()
         if self.native != NULL:
