@@ -20,7 +20,7 @@ class CoordinatorRecord(NamedTuple):
 
 
 class StateChange(Enum):
-    """The moment at which the changes of an operation are made to the shard's state in memory."""
+    """Says when the changes of an operation are made to the shard's state in memory."""
 
     REPLAY = "after the append, by replaying the records"
     # For classic groups, whose members are not in the log before the leader's SyncGroup; the records are read only
@@ -31,13 +31,14 @@ class StateChange(Enum):
 
 
 class CoordinatorResult(Generic[R]):
-    """The outcome of one operation. Immutable.
+    """The outcome of one operation. The object does not change after its construction.
 
-    `response` is sent to the caller when the records are committed, or at once when there are none. It is None if the
-    response comes later through the member's callback (JoinGroup, SyncGroup). `on_committed` is called once: with NONE
-    when the records are committed, or at once when there are none; with the coordinator's error if the records could
-    not be written. `state_change` is the moment at which the shard's state changes. `producer` is (producer id, epoch)
-    if the records belong to a transaction and take effect with its commit marker, otherwise None.
+    `response` is sent to the caller when the records are committed, or at once if there are no records. It is None if
+    the response comes later through the member's callback (JoinGroup, SyncGroup). `on_committed` is called once: with
+    NONE when the records are committed, or at once if there are no records; with the coordinator's error if the records
+    could not be written. `state_change` says when the shard's state in memory is changed: before, by or after the
+    append of the records. `producer` is (producer id, epoch) if the records belong to a transaction and take effect
+    with its commit marker, otherwise None.
     """
 
     __slots__ = ("on_committed", "producer", "records", "response", "state_change")

@@ -1,4 +1,4 @@
-"""The assignors that run on the broker (KIP-848): `uniform` and `range`. Pure.
+"""The assignors that run on the broker (KIP-848): `uniform` and `range`. This module has no state and does no I/O.
 
 uniform    the members' numbers of partitions differ by at most one; a member keeps its previous target if possible
 range      each member gets a range of the partitions of each topic; topics with equal subscribers and numbers of
@@ -179,7 +179,8 @@ def _balance_topic(topic_id: bytes, subscribers: Sequence[str], owned: Mapping[s
     """Moves partitions of the topic from its most to its least loaded subscriber, until the loads of all its
     subscribers differ by at most one. Returns True if a partition was moved.
 
-    The load of a member is its number of partitions of all topics, in `owned`, which has the partitions by member id.
+    The load of a member is its number of partitions of all topics, in `owned`, which maps each member id to the
+    member's partitions.
     """
     has_moved = False
     while subscribers:

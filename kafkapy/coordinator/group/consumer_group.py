@@ -1,4 +1,4 @@
-"""A consumer group's state (KIP-848): members, epochs, target assignment, owners. Pure: no clock, no log.
+"""A consumer group's state (KIP-848): members, epochs, target assignment, owners. This module uses no clock and no log.
 
 The group epoch counts the changes of members, subscriptions and topics. The assignment epoch is the group epoch for
 which the target assignment was computed.

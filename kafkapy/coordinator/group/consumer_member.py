@@ -25,7 +25,7 @@ class ClassicMetadata(NamedTuple):
 
 
 class ConsumerMember(NamedTuple):
-    """A member of a consumer group. Immutable.
+    """A member of a consumer group. The object does not change after its construction.
 
     The member may consume `assigned`; it may still consume `pending_revocation`, but has to revoke it.
     `subscribed_topic_names` are sorted. `subscribed_topic_regex` is empty if the member uses no expression. `classic`

@@ -407,7 +407,8 @@ class ConsumerMembership:
         """Returns the records of the expressions whose matching topics have changed, and of a new group epoch.
 
         Returns no records if no expression has changed. `evaluated` is the group as it was when the evaluation began,
-        `matches` has the topics by expression, and `version` is the metadata offset at which they were evaluated.
+        `matches` maps each regular expression to its topics, and `version` is the metadata offset at which they were
+        evaluated.
         """
         group_id = evaluated.group_id
         group = self._groups.get(group_id)

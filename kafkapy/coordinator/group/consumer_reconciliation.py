@@ -1,4 +1,4 @@
-"""The next step of one member from what it owns to its target assignment. Pure.
+"""The next step of one member from what it owns to its target assignment. This module has no state and does no I/O.
 
     STABLE       the member has to revoke partitions             -> UNREVOKED
     STABLE       others still own partitions of its target       -> UNRELEASED

@@ -1,4 +1,6 @@
-"""The common base of consumer, share and streams groups, whose members have epochs. Pure: no clock, no log."""
+"""The common base of consumer, share and streams groups, whose members have epochs. This module uses no clock and no
+log.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The committed offsets of all groups of one partition; readers see only offsets whose records are below the high
-watermark."""
+"""The committed offsets of all groups that belong to one partition of `__consumer_offsets`.
+
+A committed offset becomes visible to readers when the high watermark has passed its record.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Job = tuple[list[str], list[str], Callable[[Matches], None]]
 
 
 def evaluate(expressions: list[str], names: list[str]) -> Matches:
-    """Returns the matching topic names by expression: those of `names` that the expression matches as a whole.
+    """Returns a dict that maps each expression to the names in `names` that it matches as a whole.
 
     Internal topics are included, as in Apache Kafka. An expression that is too expensive to match matches no name.
     """
@@ -35,7 +35,7 @@ def evaluate(expressions: list[str], names: list[str]) -> Matches:
 def evaluate_here(expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
     """Evaluates the expressions on the caller's thread, and calls `on_matches` before it returns.
 
-    The argument of `on_matches` has, for each expression, those of the topic `names` that it matches as a whole.
+    The argument of `on_matches` maps each expression to the topic names in `names` that it matches as a whole.
     """
     on_matches(evaluate(expressions, names))
 
@@ -55,7 +55,7 @@ class RegexResolver:
     def __call__(self, expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
         """Evaluates the expressions on another thread; then calls `on_matches` on the owner thread.
 
-        The argument of `on_matches` has, for each expression, those of the topic `names` that it matches as a whole.
+        The argument of `on_matches` maps each expression to the topic names in `names` that it matches as a whole.
         """
         with self._lock:
             self._jobs.append((expressions, names, on_matches))

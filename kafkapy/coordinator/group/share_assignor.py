@@ -1,4 +1,6 @@
-"""The assignor of share groups, `simple`: balances the number of members of each partition. Pure."""
+"""The assignor of share groups, `simple`: balances the number of members of each partition. This module has no state
+and does no I/O.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,9 @@ def assign_simple(
 ) -> dict[str, dict[bytes, frozenset[int]]]:
     """Returns the target assignment of each member, by member id: partitions by topic id.
 
-    `assignable` has the partitions that may be assigned, by topic id. With M members and P partitions, each partition
-    has ceil(M / P) members, and the members' numbers of partitions differ by at most one. A member keeps its previous
-    partitions if possible. If the members subscribe to different topics, each topic is balanced separately.
+    `assignable` maps each topic id to the partitions that may be assigned. With M members and P partitions, each
+    partition has ceil(M / P) members, and the members' numbers of partitions differ by at most one. A member keeps its
+    previous partitions if possible. If the members subscribe to different topics, each topic is balanced separately.
     """
     if len({member.topic_ids for member in members}) <= 1:
         topic_ids = sorted(members[0].topic_ids) if members else []
@@ -84,7 +86,7 @@ def _add_members(
     """Assigns the partition to the members at the front of `unfilled`, until the partition has `members_per_partition`
     members or each member of the queue has been tried once.
 
-    `owners` are the members that have the partition. `assigned` has the partitions of each member, by member id, and
+    `owners` are the members that have the partition. `assigned` maps each member id to the member's partitions, and
     `desired` the number of partitions that the member is to have. `unfilled` is the queue of the members that have
     fewer partitions than desired. Changes `owners`, `assigned` and `unfilled`.
     """

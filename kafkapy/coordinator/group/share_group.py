@@ -1,4 +1,5 @@
-"""A share group's state (KIP-932): members, epochs, target assignment, initialized partitions. Pure: no clock, no log.
+"""A share group's state (KIP-932): members, epochs, target assignment, initialized partitions. This module uses no
+clock and no log.
 
 Members of a share group share partitions, so a member gets its whole target at once. Only partitions whose state the
 share coordinator has initialized are assigned.
@@ -21,7 +22,9 @@ SHARE_KEYS = frozenset((10, 11, 12, 13, 14, 15))
 
 
 class ShareMember(NamedTuple):
-    """A member of a share group. Immutable. `subscribed_topic_names` are sorted."""
+    """A member of a share group. The object does not change after its construction. `subscribed_topic_names` are
+    sorted.
+    """
 
     member_id: str
     member_epoch: int = 0
@@ -50,7 +53,8 @@ class TopicPartitions(NamedTuple):
 
 class StatePartitions(NamedTuple):
     """The partitions of a share group whose states are being initialized or exist, and the names of the topics whose
-    states are being deleted, all by topic id. Immutable."""
+    states are being deleted, all by topic id. The object does not change after its construction.
+    """
 
     initializing: Mapping[bytes, TopicPartitions] = {}
     initialized: Mapping[bytes, TopicPartitions] = {}
@@ -58,7 +62,9 @@ class StatePartitions(NamedTuple):
 
     @property
     def assignable(self) -> dict[bytes, frozenset[int]]:
-        """The partitions that may be assigned to members, by topic id: those whose states are initialized."""
+        """The partitions that may be assigned to members, by topic id. These are the partitions whose states are
+        initialized.
+        """
         return {topic_id: topic.partitions for topic_id, topic in self.initialized.items()}
 
 

@@ -1,4 +1,8 @@
-"""Changes of the share states of a group's partitions, when start offsets are altered or deleted. Pure."""
+"""Makes the records that the group coordinator appends when start offsets of a share group are altered or deleted.
+
+The records say for which partitions the share coordinator has to initialize or delete the group's share state. This
+module has no state and does no I/O.
+"""
 
 from __future__ import annotations
 

@@ -109,9 +109,9 @@ class ShareOffsets:
     ) -> None:
         """Sets the start offsets of partitions of a group without members, which is created if it does not exist.
 
-        `offsets` has the offset by topic id and partition id. Either `on_errors` is called with the error of each
-        (topic id, partition id), or `refuse(error, message)` if the whole request is refused, for example because the
-        group has members.
+        `offsets` maps each topic id to the new start offsets by partition id. Either `on_errors` is called with the
+        error of each (topic id, partition id), or `refuse(error, message)` if the whole request is refused, for example
+        because the group has members.
         """
         topics = self._groups.settings.image().topics.by_id
         wall_ms = self._groups.clock.wall_ms()

@@ -24,8 +24,9 @@ logger = logging.getLogger("kafka.coordinator.group")
 
 
 class ShareGroups:
-    """Serves the heartbeats and descriptions of share groups, and initializes the states of their partitions. Reactor
-    thread only."""
+    """Serves the heartbeats and descriptions of share groups, and initializes the states of their partitions. Only the
+    reactor's thread may use the object.
+    """
 
     def __init__(
         self, coordinator: GroupCoordinator, settings: ShareGroupSettings, persister: Persister, clock: Clock
@@ -64,8 +65,8 @@ class ShareGroups:
     ) -> None:
         """Creates the states of partitions, and writes to the group's record which of them exist now.
 
-        `offsets` has the start offset by topic id and partition id. At the end `on_errors` is called with the error of
-        each (topic id, partition id), NONE after success.
+        `offsets` maps each topic id to the new start offsets by partition id. At the end `on_errors` is called with the
+        error of each (topic id, partition id), NONE after success.
         """
         errors: dict[tuple[bytes, int], Error] = {}
         count = sum(map(len, offsets.values()))
@@ -94,8 +95,8 @@ class ShareGroups:
     ) -> None:
         """Writes to the group's record which partitions have a state now, and which could not be initialized.
 
-        `errors` has the outcome by (topic id, partition id). `on_recorded` is called when the record is committed, and
-        also if it could not be written.
+        `errors` maps each (topic id, partition id) to the outcome. `on_recorded` is called when the record is
+        committed, and also if it could not be written.
         """
         succeeded: dict[bytes, set[int]] = {}
         failed: dict[bytes, set[int]] = {}

@@ -20,7 +20,8 @@ TRANSACTION_VERSION_2 = 2
 
 
 class TransactionMetadata(NamedTuple):
-    """The metadata of one transactional id, as of its newest record. Immutable; `_replace` returns a changed copy.
+    """The metadata of one transactional id, as of its newest record. The object does not change; `_replace` returns a
+    changed copy.
 
     `last_producer_epoch` is the epoch before the newest increment, which a retried request still has; it is not in the
     log. `previous_producer_id` is the producer id before the newest change of the metadata. It differs from

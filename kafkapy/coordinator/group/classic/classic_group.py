@@ -1,4 +1,4 @@
-"""A classic group's state: its members, generation and protocol. Pure: no clock, no log, no timers.
+"""A classic group's state: its members, generation and protocol. This module uses no clock, no log and no timers.
 
 +-------+  first join   +---------------------+  all joined   +----------------------+
 | Empty | ------------> | PreparingRebalance  | ------------> | CompletingRebalance  |

@@ -1,4 +1,4 @@
-"""The task assignor `sticky` of Apache Kafka. Pure.
+"""The task assignor `sticky` of Apache Kafka. This module has no state and does no I/O.
 
 An active task stays with its member, or goes to a member that had it as standby task, as long as the member has fewer
 tasks than its share; the other tasks go to the least loaded process, and in it to the least loaded member. Standby

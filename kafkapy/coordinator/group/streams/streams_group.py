@@ -1,4 +1,5 @@
-"""A streams group's state (KIP-1071): members, epochs, topology, target assignment. Pure: no clock, no log.
+"""A streams group's state (KIP-1071): members, epochs, topology, target assignment. This module uses no clock and no
+log.
 
 The group epoch counts the changes of members, topology, topics and assignment settings. The assignment epoch is the
 group epoch for which the target assignment was computed.

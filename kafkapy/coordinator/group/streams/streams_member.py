@@ -56,7 +56,7 @@ def _contains(mine: Mapping[str, Collection[int]], theirs: Tasks) -> bool:
 
 
 class StreamsMember(NamedTuple):
-    """A member of a streams group. Immutable.
+    """A member of a streams group. The object does not change after its construction.
 
     `process_id` names the instance of the application, whose threads share their local state. `user_endpoint` is the
     host and port for interactive queries. `assigned` are the tasks that the member has; `pending_revocation` are tasks

@@ -1,4 +1,5 @@
-"""The next step of one member from the tasks that it has to its target assignment. Pure.
+"""The next step of one member from the tasks that it has to its target assignment. This module has no state and does no
+I/O.
 
     STABLE       the member has to revoke tasks             -> UNREVOKED
     STABLE       others still have tasks of its target      -> UNRELEASED
@@ -127,8 +128,8 @@ def _toward_target(
 
 
 class _Difference:
-    """The difference between the standby (or warm-up) tasks that a member has and those of its target: tasks that it
-    keeps, has to revoke, and can get now.
+    """The difference between a member's present standby (or warm-up) tasks and its target tasks: the tasks that the
+    member keeps, the tasks that it has to revoke, and the tasks that it can get now.
 
     `is_waiting` is True if the member cannot get a task of its target yet, because `is_taken(subtopology_id,
     partition)` returns True for the task.

@@ -1,4 +1,5 @@
-"""The numbers of partitions of a topology's internal topics, and the check that all of its topics are usable. Pure.
+"""The numbers of partitions of a topology's internal topics, and the check that all of its topics are usable. This
+module has no state and does no I/O.
 
 repartition topic   has the number of partitions that the application sets, or as many as the largest input of the
                     subtopology that writes to it; topics of a copartition group get equal numbers

@@ -1,4 +1,6 @@
-"""The topology of a Kafka Streams application: its subtopologies and their topics, as a member declares them. Pure."""
+"""The topology of a Kafka Streams application: its subtopologies and their topics, as a member declares them. This
+module has no state and does no I/O.
+"""
 
 from __future__ import annotations
 
