@@ -142,7 +142,9 @@ class _InnerProducer(KafkapyProducer):
             self._sender.flushing -= 1
 
     def purge(self, *, queued: bool, in_flight: bool) -> None:
-        """Fails the records that were not sent yet (`queued`), and those of unanswered requests (`in_flight`)."""
+        """Fails the records that were not sent yet if `queued` is True, and the records of unanswered requests if
+        `in_flight` is True.
+        """
         with self._network.lock:
             if in_flight:
                 self._sender.fail_in_flight(_FROM_FLIGHT)

@@ -9,9 +9,11 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class Serdes(NamedTuple):
-    """The serializers or deserializers of keys and values (None: bytes stay bytes).
+    """The serializers or deserializers ("serdes") of a client, and the rest of the client's configuration.
 
-    `owned` are those that builders have made, which the client closes. `conf` is the rest of the configuration.
+    `key` and `value` are the serdes of keys and of values; None means that the application passes and receives bytes.
+    `owned` has the serdes that were made by a builder (`key.serializer.builder`); the client closes them. `conf` is the
+    configuration without these entries.
     """
 
     key: Any

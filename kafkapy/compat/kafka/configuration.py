@@ -134,8 +134,9 @@ def unknown_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> se
 def client_settings(chosen: Mapping[str, Any], same: Iterable[str] = ()) -> ClientSettings:
     """Converts kafka-python's options to the settings of a client of kafkapy. Reads the files of TLS.
 
-    `chosen` has the values of all options. `same` names further options whose name, with `.` instead of `_`, is a
-    configuration key of kafkapy; those that all clients have are always converted. Raises KafkaConfigurationError.
+    `chosen` has the values of all options. The options that producers, consumers and admin clients have in common are
+    always converted. `same` names further options of this kind of client; with `.` instead of `_`, their names are
+    configuration keys of kafkapy. Raises KafkaConfigurationError.
     """
     properties: dict[str, Any] = {"bootstrap.servers": _addresses(chosen["bootstrap_servers"])}
     for name in (*_SAME, *same):

@@ -1,4 +1,4 @@
-"""The round-robin assignment of the old high-level consumer. Pure."""
+"""The round-robin assignment of the old high-level consumer. This module has no state and does no I/O."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def in_order_of_hashes(partitions: Iterable[TopicPartition]) -> list[TopicPartit
 def _assign(members: Members, counts: PartitionCounts, racks: PartitionRacks = NO_RACKS) -> Assignment:
     """Assigns the partitions of all topics to the members, which have the same subscriptions.
 
-    `counts` has the number of partitions by topic; `racks` has no effect. Returns the partitions of each member.
+    `counts` maps each topic to its number of partitions; `racks` has no effect. Returns the partitions of each member.
     """
     topics = {topic for member in members.values() for topic in member.topics}
     partitions = [TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))]

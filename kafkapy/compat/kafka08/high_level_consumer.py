@@ -129,8 +129,8 @@ class KafkaStream:
 class ConsumerConnector:
     """A consumer of Kafka 0.8: the partitions are distributed among the streams of all connectors of the group.
 
-    `properties` has the keys of Kafka 0.8's consumer, or those of today's. Raises ConfigError for values that cannot be
-    used, such as `offsets.storage=zookeeper`.
+    `properties` has the keys of Kafka 0.8's consumer, or of today's consumer. Raises ConfigError for values that cannot
+    be used, such as `offsets.storage=zookeeper`.
     """
 
     def __init__(self, properties: Mapping[str, Any]) -> None:
@@ -156,7 +156,7 @@ class ConsumerConnector:
         self._closing = threading.Event()
 
     def create_message_streams(self, counts: Mapping[str, int]) -> dict[str, list[KafkaStream]]:
-        """Returns a list of streams for each topic; `counts` has the number of streams by topic.
+        """Returns a list of streams for each topic; `counts` maps each topic to the number of its streams.
 
         Raises RuntimeError for a second call.
         """

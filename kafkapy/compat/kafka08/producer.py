@@ -68,7 +68,7 @@ class QueueFull(KafkapyError):
 class Producer(Closing):
     """Sends messages: with `producer.type=async` in the background, otherwise before `send` returns. Thread-safe.
 
-    `properties` has the keys of Kafka 0.8's producer, or those of today's. An asynchronous producer holds
+    `properties` has the keys of Kafka 0.8's producer, or of today's producer. An asynchronous producer holds
     `queue.buffering.max.messages` at most. If the queue is full, it waits for `queue.enqueue.timeout.ms` (-1: without a
     limit) and then drops the message and raises QueueFull.
     """

@@ -149,8 +149,8 @@ def change(entry: ConfigEntry) -> kafkapy.ConfigChange:
 def replacement(resource: ConfigResource, present: dict[str, kafkapy.ConfigEntry]) -> list[kafkapy.ConfigChange]:
     """Returns the changes that replace a resource's configuration by its `set_config_dict`.
 
-    `present` has the present entries; those that were set for the resource itself, and are not in `set_config_dict`,
-    are deleted.
+    `present` has the present entries of the resource. Entries that were set for the resource itself, and are not in
+    `set_config_dict`, are deleted.
     """
     own = {ResourceType.TOPIC: 1, ResourceType.BROKER: 2, ResourceType.GROUP: 8}.get(resource.restype)
     wanted = resource.set_config_dict

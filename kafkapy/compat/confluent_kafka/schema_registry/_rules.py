@@ -107,7 +107,7 @@ class RuleContext:
     """The arguments of a rule's execution: the rule, the schemas, and the topic and field of the value.
 
     In a migration, `source` is the schema before it and `target` the schema after it; otherwise `target` is the schema.
-    `index` is the position of the rule in `rules`. `inline_tags` has the tags of fields, by their full names.
+    `index` is the position of the rule in `rules`. `inline_tags` maps the full names of fields to their tags.
     """
 
     __slots__ = (

@@ -94,8 +94,8 @@ class ClusterOperations(TopicOperations):
     def _partitions_by_topic(self, topic_partitions: Any) -> dict[str, list[int]]:
         """Returns the numbers of partitions by topic.
 
-        `topic_partitions` is such a dictionary, or a list of topics, or None for all topics; for the latter two, all
-        partitions of the topics are looked up.
+        `topic_partitions` is such a dictionary, or a list of topics, or None for all topics. For a list and for None,
+        all partitions of the topics are looked up.
         """
         if isinstance(topic_partitions, Mapping):
             return {name: list(numbers) for name, numbers in topic_partitions.items()}
