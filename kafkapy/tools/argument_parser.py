@@ -1,4 +1,4 @@
-"""The parser of the tools that use argparse4j in Apache Kafka: the performance tools, and those with subcommands.
+"""The parser of the tools that use argparse4j in Apache Kafka: the performance tools, and the tools with subcommands.
 
 argparse4j is a Java library modelled on Python's argparse. The parser here uses argparse, and reports errors with the
 texts of argparse4j.
@@ -21,7 +21,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 class ArgumentParser:
-    """Parses the command lines of one tool or subcommand; flags may be abbreviated. Immutable."""
+    """Parses the command lines of one tool or subcommand; flags may be abbreviated. The object does not change after
+    its construction.
+    """
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class BrokerState(NamedTuple):
 class PartitionLoad(NamedTuple):
     """A partition, its replicas (the preferred leader first), and the load that each of its replicas causes.
 
-    `loads` has the load by the name of the resource, such as "disk", whose load is a number of bytes.
+    `loads` maps the name of a resource to the load. The load of the resource "disk" is a number of bytes.
     """
 
     partition: TopicPartition
@@ -41,15 +41,17 @@ class PartitionLoad(NamedTuple):
 class Rules(NamedTuple):
     """The goals and limits of a plan.
 
-    resources: the resources whose loads are balanced, such as "disk".
-    leaders: whether the numbers of preferred leaders are balanced too.
+    resources: the names of the resources whose loads are balanced, such as "disk".
+    leaders: True if each broker is also to be the preferred leader of a similar number of partitions.
     tolerance: the permitted deviation of a broker's load from the mean load, as a fraction of the mean load.
     topics: the topics whose partitions may be changed; None means all topics.
-    kept: for a topic, the brokers that may have its replicas; topics without an entry may use all brokers.
-    emptied: the brokers from which all replicas are moved away.
+    kept: maps a topic to the ids of the brokers that may have its replicas; all brokers may have the other topics'
+        replicas.
+    emptied: the ids of the brokers from which all replicas are moved away.
     most_per_broker: the largest number of replicas that are moved from or to one broker.
     most_per_topic: the largest number of replicas of one topic that are moved.
-    rack_aware: whether no move may lower the number of racks of a partition; ignored unless all brokers have a rack.
+    rack_aware: True if no move may lower the number of racks of a partition; has no effect unless all brokers have a
+        rack.
     """
 
     resources: tuple[str, ...] = ("disk",)
@@ -286,9 +288,9 @@ class _Planner:
         chain.
 
         Each element is (partition, its new leader). The brokers are tried from the one with the most preferred leaders
-        on, and the chain of the first broker that has one is returned (see `_path`). `counts` has the number of
-        partitions of which each broker is the preferred leader, and `led` has those of these partitions that may be
-        changed.
+        on, and the chain of the first broker that has one is returned (see `_path`). `counts` maps each broker to the
+        number of partitions of which it is the preferred leader; `led` maps it to the partitions among these that may
+        be changed.
         """
         for source in sorted(counts, key=lambda each: (-counts[each], each)):
             if path := self._path(source, counts, led):
@@ -306,8 +308,8 @@ class _Planner:
         the fewest partitions among all brokers that a chain can reach. It must lead at least two partitions fewer than
         `source`.
 
-        `counts` has the number of partitions of which each broker is the preferred leader, and `led` has those of these
-        partitions that may be changed.
+        `counts` maps each broker to the number of partitions of which it is the preferred leader; `led` maps it to the
+        partitions among these that may be changed.
         """
         steps: dict[int, tuple[int, TopicPartition]] = {}
         queue = deque([source])

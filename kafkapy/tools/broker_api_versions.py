@@ -40,7 +40,7 @@ def _line(key: int, versions: VersionRange | None) -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the APIs of every broker; with --bootstrap-controller those of every controller.
+    """Prints the APIs of every broker or, with --bootstrap-controller, of every controller.
 
     Returns 0, the exit code.
     """

@@ -1,7 +1,7 @@
 """The names that completion takes from the running broker: topics and groups.
 
 A shell calls `kafkapy completion names KIND -- WORDS...` with the words of the command line that the user types. The
-brokers are those that the words name, otherwise the default cluster.
+names are read from the brokers that these words name, otherwise from the default cluster.
 """
 
 from __future__ import annotations

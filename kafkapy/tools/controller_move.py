@@ -19,7 +19,8 @@ def move_controller(admin: Admin, target: int, properties: Mapping[str, Any]) ->
     """Asks the active controller to resign in favour of a voter, waits until that voter is the active controller, and
     returns a line that says so. Raises ToolError if another node is the active controller in the end.
 
-    `properties` are those of `admin`; if they name brokers, the brokers are asked for the addresses of the controllers.
+    `properties` are the client properties with which `admin` was created; if they name brokers, the brokers are asked
+    for the addresses of the controllers.
     """
     quorum = admin.describe_metadata_quorum()
     if target not in [each.node_id for each in quorum.voters]:

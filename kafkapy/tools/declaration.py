@@ -33,10 +33,10 @@ class Example(NamedTuple):
 class Command(NamedTuple):
     """A subcommand, such as `format` of `kafkapy storage format`.
 
-    `required_groups` has groups of options; exactly one option of each group must be given. `completes` is the kind of
-    word that shell completion offers apart from flags, such as "topic" or "file". `accepts_profile` says whether a
-    profile of the user, a configuration file with a client's properties, may be used as the file of `--command-config`;
-    it is False if the command reads other settings, too, from this file.
+    `required_groups` names groups of options; exactly one option of each group must be given. `completes` is the kind
+    of word that shell completion offers in addition to flags, such as "topic" or "file". `accepts_profile` is True if a
+    profile may be used as the file of `--command-config`; a profile is a configuration file of the user with a client's
+    properties. It is False if the command also reads other settings from this file.
     """
 
     name: str
@@ -56,7 +56,7 @@ ARGPARSE_HELP = Option("help", "show this help message and exit", aliases=("h",)
 
 @dataclass(frozen=True)
 class Tool:
-    """The declaration of a tool. Immutable.
+    """The declaration of a tool. The object does not change after its construction.
 
     description: the purpose of the tool, printed at the head of `--help`.
     run: carries out the arguments and returns the exit code; None means 0. It may raise UsageError, ToolError,

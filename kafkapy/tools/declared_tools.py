@@ -1,4 +1,4 @@
-"""The declarations of all tools, and those of the commands that parse their arguments by themselves.
+"""The declarations of all tools, including the commands that parse their arguments by themselves.
 
 Completion scripts and manual pages are made from them.
 """

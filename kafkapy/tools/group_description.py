@@ -60,7 +60,8 @@ class GroupOffsets:
     def rows(
         self, described: GroupDescription, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> list[PartitionRow]:
-        """Returns the rows of the partitions: first of those that members read, then of those that no member reads.
+        """Returns a row for each partition: first the partitions that members read, then the partitions that no member
+        reads.
 
         Members with more partitions come first. `offsets` has the committed offsets of the group, and `described` its
         members.

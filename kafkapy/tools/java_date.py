@@ -28,7 +28,9 @@ _FIELDS: dict[str, Callable[[datetime, int], str]] = {
 
 
 class JavaDateFormat:
-    """A parsed pattern. Raises ToolError for an unknown pattern letter. Immutable."""
+    """A parsed pattern. Raises ToolError for an unknown pattern letter. The object does not change after its
+    construction.
+    """
 
     def __init__(self, pattern: str) -> None:
         self._parts: list[str | tuple[str, int]] = []

@@ -66,7 +66,7 @@ DOUBLE = ValueType("Double", float)
 
 @dataclass(frozen=True)
 class Option:
-    """One flag of a tool. Immutable.
+    """One flag of a tool. The object does not change after its construction.
 
     name, aliases: the flag and its other names, without dashes; a name of one letter is typed with a single dash.
     argument: the placeholder of its value in `--help`; None for a switch, which takes no value.
@@ -122,7 +122,7 @@ class Option:
 
 
 class Arguments:
-    """The parsed command line. Immutable.
+    """The parsed command line. The object does not change after its construction.
 
     `arguments["topic"]` is the value of a flag or its default; `has` returns whether the user gave the flag; `values`
     returns all its values; `positionals` are the words that belong to no flag; `command` is the name of the subcommand.

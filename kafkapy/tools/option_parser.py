@@ -1,4 +1,4 @@
-"""The parser of the tools that use joptsimple in Apache Kafka: all but those of `argument_parser`.
+"""The parser of the tools that use joptsimple in Apache Kafka; `argument_parser` parses the arguments of all others.
 
 Flags are written `--opt value`, `--opt=value`, `-opt value`, `-o value` or `-ovalue`, in any order and repeatedly; `--`
 ends the flags. Long flags cannot be abbreviated, as in Kafka's tools. A required argument may begin with a dash:
@@ -14,7 +14,7 @@ from kafkapy.tools.option import Arguments, Option, UnknownOption, UsageError
 
 
 class OptionParser:
-    """Parses the command lines of one tool. Immutable."""
+    """Parses the command lines of one tool. The object does not change after its construction."""
 
     def __init__(
         self, options: Iterable[Option], fill_in: Callable[[dict[str, list[Any]]], None] | None = None

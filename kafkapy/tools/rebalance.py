@@ -158,9 +158,10 @@ def read_cluster(admin: Admin, sample_s: float) -> tuple[list[BrokerState], list
 
 
 def _sizes(directories: Directories) -> Counter[TopicPartition]:
-    """Returns the size of each partition in bytes: that of its largest replica, without future replicas.
+    """Returns the size of each partition in bytes, which is the size of its largest replica; future replicas are
+    ignored.
 
-    `directories` has the log directories of each broker, by broker id and path.
+    `directories` maps each broker id to a dict, which maps the path of each log directory to its description.
     """
     sizes: Counter[TopicPartition] = Counter()
     for found in directories.values():

@@ -93,10 +93,10 @@ JAVA_DECODERS: dict[str, Decoder] = {
 
 
 def find_text_deserializer(name: str) -> Decoder:
-    """Returns the decoder that a name stands for.
+    """Returns the function that converts the bytes of a key or value to text; `name` selects it.
 
-    The name is a deserializer class of Kafka's, `text`, `json`, `msgpack`, or `module:name` of a callable `(topic,
-    data) -> value`. Raises ConfigError for another name.
+    `name` is `text`, `json` or `msgpack`, the name of one of Kafka's deserializer classes, or `module:name`, which
+    names a function `(topic, data) -> value`. Raises ConfigError for any other name.
     """
     if name in JAVA_DESERIALIZERS:
         return JAVA_DESERIALIZERS[name]

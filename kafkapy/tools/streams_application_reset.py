@@ -1,6 +1,7 @@
 """The tool `kafka-streams-application-reset`: resets a Kafka Streams application, so that it processes its input again.
 
-It moves the offsets of the input topics, moves those of intermediate topics to the end, and deletes internal topics.
+It moves the committed offsets of the input topics to a chosen position and the committed offsets of intermediate topics
+to the end, and deletes internal topics.
 """
 
 from __future__ import annotations

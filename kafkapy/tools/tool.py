@@ -201,7 +201,7 @@ def stops_by(callback: Callable[[], None]) -> Iterator[list[int]]:
     """Returns a context manager within which SIGINT and SIGTERM call `callback` instead of interrupting the code.
 
     Use it for work that a call such as `consumer.wakeup` can end. The context manager yields the list of the signals
-    received so far, which grows. The second signal raises Termination. Main thread only.
+    received so far, which grows. The second signal raises Termination. Only the main thread may call it.
     """
     received: list[int] = []
 

@@ -143,8 +143,8 @@ def _listed(noun: str, topics: list[str]) -> str:
 def check_last_deliveries(path: str) -> Findings:
     """Yields a warning for each share group with many records in flight that have reached the limit of deliveries.
 
-    The group drops such a record if a consumer releases it once more (share.delivery.count.limit). The numbers are
-    those of one running broker: `path` is its configuration file, which names its metrics listener.
+    The group drops such a record if a consumer releases it once more (share.delivery.count.limit). The numbers are read
+    from one running broker: `path` is its configuration file, which names its metrics listener.
     """
     try:
         page = fetch(address_in_file(path))

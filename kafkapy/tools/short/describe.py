@@ -89,7 +89,9 @@ def describe(admin: Admin, name: str, kind: str | None) -> Described:
 
 
 def _names(admin: Admin, kind: str | None) -> Iterator[str]:
-    """Yields the names of all topics and groups, or only those of topics or groups if `kind` is "topic" or "group"."""
+    """Yields the names of all topics and groups; only of the topics if `kind` is "topic", only of the groups if it is
+    "group".
+    """
     if kind in (None, "topic"):
         yield from admin.list_topics(include_internal=True)
     if kind in (None, "group"):

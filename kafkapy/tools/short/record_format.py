@@ -112,7 +112,7 @@ def byte_order(modifier: str) -> tuple[int, str] | None:
 
 
 class RecordFormatter:
-    """Formats records by a format string. Any thread."""
+    """Formats records by a format string. Any thread may use the object."""
 
     def __init__(self, text: str, null: bytes = b"") -> None:
         """`null` is printed for a key or value that is null. Raises UsageError for an invalid format string."""

@@ -108,9 +108,9 @@ class ConsumeBench(Workload):
     def _sources(self) -> tuple[list[str], list[TopicPartition]]:
         """Returns the topics to subscribe to, and the partitions to assign.
 
-        If the second list is not empty, the readers do not subscribe, but are assigned these partitions: those that
-        `activeTopics` names, and all partitions of the topics that it names. Names in `activeTopics` may have ranges.
-        Raises ToolError if `activeTopics` is empty.
+        If the second list is not empty, the readers do not subscribe, but are assigned these partitions. They are the
+        partitions that `activeTopics` names, and all partitions of the topics that it names. Names in `activeTopics`
+        may have ranges. Raises ToolError if `activeTopics` is empty.
         """
         spec = self.specification
         topics, places = partitions_of(spec.texts("activeTopics"))

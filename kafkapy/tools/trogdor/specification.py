@@ -17,7 +17,9 @@ _MISSING = object()
 
 
 class Specification:
-    """The fields of a workload, which are checked when they are read. Immutable."""
+    """The fields of a workload, which are checked when they are read. The object does not change after its
+    construction.
+    """
 
     def __init__(self, fields: Mapping[str, Any], source: str) -> None:
         self.fields = fields

@@ -84,7 +84,7 @@ class Latencies:
 
 
 def create_topics(properties: Mapping[str, Any], topics: Mapping[str, tuple[int, int]]) -> None:
-    """Creates topics; `topics` has the numbers of partitions and of replicas by name.
+    """Creates topics; `topics` maps each name to the number of partitions and the number of replicas.
 
     Accepts a topic that exists with this number of partitions, and raises ToolError if it has another number.
     `properties` is the configuration of the admin client.
