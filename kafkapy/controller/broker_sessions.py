@@ -108,7 +108,7 @@ class BrokerSessions:
     def contact(self, broker_id: int, broker_epoch: int, monotonic_ms: int) -> None:
         """Begins the session of a broker again, because the broker has sent a heartbeat at `monotonic_ms`.
 
-        Any thread.
+        Any thread may call it.
         """
         self._contacts[broker_id, broker_epoch] = monotonic_ms
 
@@ -266,7 +266,8 @@ class BrokerSessions:
 
 
 class _HeartbeatCall(NamedTuple):
-    """A heartbeat with the image and the settings by which it is handled. Immutable.
+    """A heartbeat with the image and the settings by which it is handled. The object does not change after its
+    construction.
 
     `is_caught_up` is True if the broker has applied its own registration.
     """

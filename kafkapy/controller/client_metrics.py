@@ -21,7 +21,7 @@ MATCHED = frozenset([
 
 
 class ClientMetricsSubscription(NamedTuple):
-    """A subscription to metrics of clients. Immutable.
+    """A subscription to metrics of clients. The object does not change after its construction.
 
     `metrics` are prefixes of metric names. `patterns` maps names of client attributes, such as `client_id`, to
     patterns. The subscription applies to a client if each pattern matches the whole value of the client's attribute.
@@ -48,7 +48,7 @@ class ClientMetricsSubscription(NamedTuple):
 
 
 class WantedMetrics(NamedTuple):
-    """The metrics requested from one client. Immutable."""
+    """The metrics requested from one client. The object does not change after its construction."""
 
     metrics: tuple[str, ...]
     interval_ms: int

@@ -87,8 +87,8 @@ class PartitionChanges:
     ) -> Iterator[MessageAndVersion]:
         """Yields the records that remove brokers from the partitions' ISRs and elect leaders.
 
-        The removed brokers are those which the constructor has received as `removed` and `unclean`; if there are none,
-        only leaders are elected. A partition that does not change has no record.
+        The constructor has received the brokers to remove as `removed` and `unclean`. If there are none, only leaders
+        are elected. A partition that does not change has no record.
         """
         for topic, partition_id, partition in partitions:
             change = self.change(topic, partition_id, partition, by_config=True)

@@ -97,13 +97,14 @@ def is_reassigning(partition: PartitionImage) -> bool:
 
 
 def reassigned(partition: PartitionImage, target: Sequence[int]) -> Assignment:
-    """Returns the assignment during a reassignment to the `target` replicas: the target replicas, followed by the
-    replicas to be removed.
+    """Returns the assignment of a partition while the partition is reassigned to the `target` replicas.
 
-    A new request replaces a reassignment in progress. The replicas that were being added stay adding replicas if they
-    are in `target`, and become removing replicas otherwise. A repeated request therefore changes nothing. If the new
-    request adds no replica, Apache Kafka 4.3 leaves the list of adding replicas unchanged; in Kafka a reassignment back
-    to the original replicas therefore never completes.
+    Its replicas are the target replicas, followed by the replicas that will be removed. A new request replaces a
+    reassignment in progress: a replica that was being added is still being added if it is in `target`, and will be
+    removed otherwise. Repeating a request therefore changes nothing.
+
+    Apache Kafka 4.3 behaves differently in one case. If the new request adds no replica, it leaves the list of adding
+    replicas unchanged, so that a reassignment back to the original replicas never completes.
     """
     original = set(partition.replicas).difference(partition.adding_replicas)
     removing = tuple(sorted(set(partition.replicas).difference(target)))

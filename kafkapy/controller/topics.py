@@ -80,7 +80,8 @@ class PlacementRules(NamedTuple):
 def create_topics(
     image: MetadataImage, topics: Sequence[NewTopic], rules: PlacementRules, *, validate_only: bool = False
 ) -> ControllerResult[dict[str, CreatedTopic]]:
-    """Creates topics; each succeeds or fails independently of the others. The response has the outcome by topic name.
+    """Creates topics; each succeeds or fails independently of the others. The response maps each topic's name to the
+    outcome.
 
     With `validate_only` the topics are only checked, and the result has no records. Raises ApiError(POLICY_VIOLATION)
     if the request needs more records than one batch can have.
@@ -274,7 +275,7 @@ class MorePartitions(NamedTuple):
 def create_partitions(
     image: MetadataImage, topics: Sequence[MorePartitions], rules: PlacementRules, *, validate_only: bool = False
 ) -> ControllerResult[dict[str, ErrorMessage]]:
-    """Adds partitions to topics. The response has the result of each topic by its name.
+    """Adds partitions to topics. The response maps each topic's name to the result.
 
     An error of one topic does not affect the others. With `validate_only` the request is only checked, and the result
     has no records. Raises ApiError(POLICY_VIOLATION) if the request needs more records than one batch can have.
@@ -338,7 +339,7 @@ def _check_total(partitions: int) -> None:
 def delete_topics(
     image: MetadataImage, topic_ids: Sequence[bytes], charge: Charge = uncharged
 ) -> ControllerResult[dict[bytes, ErrorMessage]]:
-    """Removes topics by id, with their configuration. The response has the result of each topic by its id.
+    """Removes topics by id, with their configuration. The response maps each topic's id to the result.
 
     `charge(n)` is called before a topic of `n` partitions is removed, and raises ApiError if the client may not remove
     it now. Raises ApiError(POLICY_VIOLATION) if the request names more topics than one batch can remove.

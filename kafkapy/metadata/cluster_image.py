@@ -18,8 +18,8 @@ class Endpoint(NamedTuple):
 
 
 class BrokerRegistration(NamedTuple):
-    """A broker's newest registration. Immutable. A fenced broker leads no partitions, and Metadata responses do not
-    contain it.
+    """A broker's newest registration. The object does not change after its construction. A fenced broker leads no
+    partitions, and Metadata responses do not contain it.
 
     `features` maps each feature to the lowest and highest supported level. `log_dirs` and
     `cordoned_log_dirs` are ids of log directories; the cordoned directories get no new replicas.
@@ -66,8 +66,9 @@ class BrokerRegistration(NamedTuple):
 
 
 class ControllerRegistration(NamedTuple):
-    """A controller's newest registration. Immutable. `features` maps each feature to the lowest and highest supported
-    level."""
+    """A controller's newest registration. The object does not change after its construction. `features` maps each
+    feature to the lowest and highest supported level.
+    """
 
     controller_id: int
     incarnation_id: bytes

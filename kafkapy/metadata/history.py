@@ -95,8 +95,8 @@ class MetadataHistory:
     def effective(self) -> Iterator[LoggedRecord]:
         """Yields the records in the order in which they take effect.
 
-        The records of a metadata transaction take effect at its end; those of an aborted or unfinished transaction are
-        left out, and so are the records that begin, end and abort transactions.
+        The records of a metadata transaction take effect at its end. The records of an aborted or unfinished
+        transaction are left out. The records that begin, end and abort transactions are left out, too.
         """
         transaction: list[LoggedRecord] | None = None
         for record in self.records:

@@ -29,7 +29,8 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class MetadataImage(NamedTuple):
-    """The metadata after the records before `offset`; `epoch` is the epoch of the last record. Immutable.
+    """The metadata after the records before `offset`; `epoch` is the epoch of the last record. The object does not
+    change after its construction.
 
     `configs` maps (resource type, name) to the overrides of the resource; the cluster-wide broker default has the name
     "". `client_quotas` maps an entity to its limits, which are values by quota key; an entity is a sorted tuple of

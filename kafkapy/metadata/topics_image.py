@@ -23,7 +23,8 @@ def is_reserved_directory(directory_id: bytes) -> bool:
 
 
 class PartitionImage(NamedTuple):
-    """The state of one partition. Immutable. `directories` has the id of the log directory of each of `replicas`.
+    """The state of one partition. The object does not change after its construction. `directories` has the id of the
+    log directory of each of `replicas`.
 
     Invariants: len(directories) == len(replicas); set(isr) <= set(replicas); leader is a replica or NO_LEADER;
     neither epoch ever decreases.
@@ -52,7 +53,7 @@ class PartitionImage(NamedTuple):
 
 
 class TopicImage(NamedTuple):
-    """One topic. Immutable: `partitions` is replaced, never changed."""
+    """One topic. The object does not change; a change of `partitions` makes a new object."""
 
     name: str
     topic_id: bytes
@@ -60,7 +61,7 @@ class TopicImage(NamedTuple):
 
 
 class TopicsImage(NamedTuple):
-    """All topics, by name and by id (16 bytes). Immutable; both maps always have the same topics."""
+    """All topics, by name and by id (16 bytes). Both maps always have the same topics, and do not change."""
 
     by_name: dict[str, TopicImage]
     by_id: dict[bytes, TopicImage]

@@ -27,7 +27,8 @@ RETRY_MS = 50
 # Errors after which the request may not have been handled, or not by the active controller.
 _LOST = frozenset({Error.NETWORK_EXCEPTION, Error.REQUEST_TIMED_OUT, Error.NOT_CONTROLLER})
 
-# Returns the active controller on its first controller listener, None while no node is known to be it. Any thread.
+# Returns the active controller on its first controller listener, None while no node is known to be it. Any thread may
+# call it.
 FindController = Callable[[], Destination | None]
 
 

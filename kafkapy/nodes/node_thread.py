@@ -29,7 +29,10 @@ STOP_WAIT_S = 5.0
 
 
 class NodeSecurity(NamedTuple):
-    """The security of connections to the brokers of the cluster and to its controllers; None for PLAINTEXT."""
+    """The security of connections to the brokers of the cluster and to its controllers.
+
+    Each of the two is None if the connections use PLAINTEXT.
+    """
 
     brokers: ConnectionSecurity | None = None
     controllers: ConnectionSecurity | None = None
@@ -94,7 +97,7 @@ class NodeThread:
 
     @property
     def is_stopped(self) -> bool:
-        """True after `stop`. Any thread."""
+        """True after `stop`. Any thread may read it."""
         return self._is_stopped
 
     def post(self, work: Callable[[], object]) -> bool:

@@ -120,8 +120,8 @@ class BrokerHeartbeats:
 
         `directory_ids` are the ids of all online log directories, and `clean_broker_epoch` is the epoch in their
         clean-shutdown markers, -1 if a directory had no marker. `advertised` are the listeners as clients reach them;
-        None means those of the configuration. Raises ApiError(REQUEST_TIMED_OUT) if no controller has accepted the
-        registration within initial.broker.registration.timeout.ms.
+        None means the listeners of the configuration. Raises ApiError(REQUEST_TIMED_OUT) if no controller has accepted
+        the registration within initial.broker.registration.timeout.ms.
         """
         self._directory_ids = tuple(directory_ids)
         self._clean_broker_epoch = clean_broker_epoch
@@ -134,7 +134,8 @@ class BrokerHeartbeats:
 
     def continue_registration(self, broker_epoch: int) -> None:
         """Begins the heartbeats of a broker that is registered and unfenced already, because it was the only broker of
-        its cluster until now. Any thread."""
+        its cluster until now. Any thread may call it.
+        """
         self.broker_epoch = broker_epoch
         self._registered.set_result(broker_epoch)
         self._unfenced.set_result(None)

@@ -119,7 +119,7 @@ class ControllerLoop:
 
     @property
     def is_active(self) -> bool:
-        """True if this node is the active controller and accepts operations. Any thread."""
+        """True if this node is the active controller and accepts operations. Any thread may read it."""
         return self._active is not None and self._failure is None and not self._stopping
 
     def start(self, image: MetadataImage) -> None:
@@ -475,7 +475,7 @@ class ControllerLoop:
         self._fail_queued_after_end()
 
     def _fail_queued_after_end(self) -> None:
-        """Fails the futures in the queue if the quorum thread no longer takes events from it. For any thread."""
+        """Fails the futures in the queue if the quorum thread no longer takes events. Any thread may call it."""
         while self._stopping:
             try:
                 event = self._queue.get_nowait()

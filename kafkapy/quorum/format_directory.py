@@ -170,7 +170,8 @@ def _write_bootstrap(
     clock: Clock,
 ) -> None:
     """Writes the file bootstrap.checkpoint with `features` and `credentials`. The first start of the node copies its
-    records into the metadata log. Durable on return."""
+    records into the metadata log. The file is durable on return.
+    """
     records: list[MessageAndVersion] = [
         (FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in features
     ]

@@ -11,7 +11,8 @@ from kafkapy.quorum.controller_loop import MetadataListener
 
 class HeldListener:
     """Queues metadata changes until `release` is called, and passes them, in order, to the listener that the
-    constructor has received. Quorum thread only."""
+    constructor has received. Only the quorum thread may use it.
+    """
 
     def __init__(self, listener: MetadataListener) -> None:
         self._listener = listener

@@ -185,8 +185,9 @@ class MetadataLog:
     # -- removing --------------------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> None:
-        """Removes the batches from `offset` on; a batch must begin at `offset`. Durable on return. Raises
-        StorageError."""
+        """Removes the batches from `offset` on; a batch must begin at `offset`. The removal is durable on return.
+        Raises StorageError.
+        """
         assert self.start_offset <= offset <= self.end_offset, f"the log cannot end at {offset}"
         if offset == self.end_offset:
             return

@@ -141,10 +141,11 @@ def end_response(response: raft.EndQuorumEpochResponse, version: int, listener: 
 
 
 def _election_response(wire: Any, response: Any, version: int, listener: str, **fields: Any) -> Any:
-    """Returns the wire form of the response to Vote, BeginQuorumEpoch or EndQuorumEpoch.
+    """Returns the protocol message for a response of the state machine to Vote, BeginQuorumEpoch or EndQuorumEpoch.
 
-    `wire` is the class of the wire response, and `listener` the listener on which the request arrived; `fields` are
-    fields of the partition that only this API has.
+    `wire` is the class of the message, `version` the version of the request, and `listener` the listener on which the
+    request arrived. `fields` has the fields of the message's partition that exist in this API only, such as
+    `vote_granted`.
     """
     if _is_error_of_the_request(response):
         return wire(error_code=response.error)

@@ -237,9 +237,11 @@ def handle_begin(node: RaftNode, request: BeginQuorumEpochRequest) -> BeginQuoru
 
 
 def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
-    """Returns False if `leader_id`, the sender of a request, cannot be the leader of `epoch`: it is the id of this
-    node, or this node knows another leader of the epoch. Otherwise returns True, and follows the sender unless this
-    node is in a higher epoch already."""
+    """Returns whether `leader_id`, the sender of a request, may be the leader of `epoch`.
+
+    It cannot be the leader if it is this node itself, or if this node knows another leader of the epoch. If it may be
+    the leader, this node follows it, unless this node is in a higher epoch already.
+    """
     return leader_id != node.config.node_id and learn_leader(node, leader_id, epoch, endpoints)
 
 

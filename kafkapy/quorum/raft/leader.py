@@ -15,7 +15,7 @@ CAUGHT_UP_WITHIN_MS = 3_600_000
 
 class Progress:
     """The progress of one replica: its log end offset, as its last Fetch reported it, and the monotonic times in
-    milliseconds of its last Fetch and of the moment at which it had last caught up (-1 if there was none).
+    milliseconds of its last Fetch and of the time at which it had last caught up (-1 if there was none).
     """
 
     __slots__ = ("caught_up_ms", "end_offset", "fetch_ms", "key", "leader_end_at_fetch")

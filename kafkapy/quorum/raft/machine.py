@@ -52,10 +52,12 @@ from kafkapy.types import OffsetAndEpoch
 class RaftMachine:
     """The state machine of one replica of the metadata log, a voter or an observer, as KIP-595 and KIP-853 define it.
 
-    Every method that takes `monotonic_ms` returns effects, unless it says otherwise. The driver carries out all effects
-    of one call before the next call, with two exceptions: it calls `appended` directly after it has carried out
-    AppendControl, and `started_at_snapshot` directly after StartAtSnapshot. The effects that these two methods return
-    are carried out after the remaining effects of the first call.
+    The driver, the code that calls the machine, also carries out the effects that the machine returns: for example, it
+    appends records or sends a response. Every method that takes `monotonic_ms` returns effects, unless its docstring
+    says otherwise. The driver carries out all effects of one call before it makes the next call, with two exceptions.
+    Directly after the effect AppendControl it calls `appended`, and directly after StartAtSnapshot it calls
+    `started_at_snapshot`. It carries out the effects that these two methods return after the remaining effects of the
+    first call.
     """
 
     def __init__(self, config: RaftConfig, log: LogView, saved: ElectionState | None, random: Random) -> None:
