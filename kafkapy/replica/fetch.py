@@ -50,7 +50,7 @@ class FetchIsolation(IntEnum):
 
 
 class FetchParams:
-    """The parameters of a whole fetch request. Immutable.
+    """The parameters of a whole fetch request. The object does not change after its construction.
 
     `is_recorded` is True if compiled code has already recorded the positions of the follower that sent the request.
     `only_leader` is False for consumers that may read from a follower (KIP-392). `client_rack` is the consumer's rack,

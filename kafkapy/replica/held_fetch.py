@@ -1,10 +1,12 @@
 """A fetch that waits for data on behalf of the gate, the compiled code that serves requests without the interpreter
 lock.
 
-The fetch is given to the gate again when there may be more to read, and at its deadline. When the gate first saw the
-fetch, it recorded the position of a follower and changed nothing else, not even the session. If the gate declines the
-fetch later, because the leader has changed or a transaction has begun, the request is handled in Python as if it had
-just arrived, with the rest of its waiting time. docs/decisions/held-fetch.md shows the sequence.
+The fetch is given to the gate again when there may be more to read, and at its deadline. Until it is answered, the gate
+does not change the fetch session or a consumer's position in it. It has only recorded the position of a follower,
+because that acknowledges records, and must not wait. Python can therefore still serve the fetch from the bytes of the
+request: if the gate declines the fetch later, because the leader has changed or a transaction has begun, the request is
+handled in Python as if it had just arrived, with the rest of its waiting time. docs/decisions/held-fetch.md shows the
+sequence.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class HostedPartitions:
     topic id that the log manager has for it; the data gate (the compiled code that serves usual requests), if there is
     one, finds exactly the partitions in `online`. Logs are created before `apply` and deleted after `drop_topics`.
 
-    `on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead, and with
-    those whose leader or leader epoch has changed.
+    `on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead, and with the
+    partitions whose leader or leader epoch has changed.
     """
 
     def __init__(

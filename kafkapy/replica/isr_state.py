@@ -9,8 +9,8 @@ from __future__ import annotations
 
 
 class IsrState:
-    """The ISR that the controller confirmed last (`isr`) and the ISR that the leader proposes (`proposed_isr`).
-    Immutable.
+    """The ISR that the controller confirmed last (`isr`) and the ISR that the leader proposes (`proposed_isr`). The
+    object does not change after its construction.
 
     The high watermark waits for `maximal_isr`, the union of both, so that every replica that the controller may put
     into the ISR has all records below the high watermark. Invariant: isr and proposed_isr are subsets of maximal_isr.

@@ -87,9 +87,9 @@ class ReplicaManager:
     ) -> None:
         """Creates a manager without partitions; `startup` creates these.
 
-        `on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead, and
-        with those whose leader or leader epoch has changed. `make_fetchers` is called when this broker first follows
-        another one; without it, followed partitions are not fetched.
+        `on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead, and with
+        the partitions whose leader or leader epoch has changed. `make_fetchers` is called when this broker first
+        follows another one; without it, followed partitions are not fetched.
 
         `gate` is compiled code that serves usual requests without the replica manager. It calls `gate_appended` if an
         operation may wait for its change of a partition, and `gate_failed_to_append` after an append that failed.
@@ -198,8 +198,10 @@ class ReplicaManager:
     # -- following -----------------------------------------------------------------------------------------------
 
     def _on_roles(self, led: list[Partition], followed: list[Partition]) -> None:
-        """Starts fetching `followed` from their leaders, stops fetching `led` and those of `followed` without a leader,
-        and calls `on_leadership`. Constructs the fetchers when this broker first follows another one."""
+        """Starts fetching the partitions `followed` that have a leader, stops fetching the partitions `led` and the
+        partitions `followed` without a leader, and calls `on_leadership`. Constructs the fetchers when this broker
+        first follows another one.
+        """
         if self.fetchers is None and self._make_fetchers is not None:
             node_id = self.context.node_id
             if any(partition.leader_id not in (NO_LEADER, node_id) for partition in followed):

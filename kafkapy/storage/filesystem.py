@@ -29,7 +29,9 @@ def read_small_file(path: str) -> bytes:
 
 
 class Filesystem:
-    """The operations on files. Stateless; any thread may use it. Every method raises the system call's OSError."""
+    """The operations on files. The object has no state, and any thread may use it. Every method raises the system
+    call's OSError.
+    """
 
     __slots__ = ()
 

@@ -66,7 +66,9 @@ class FetchedRun(Protocol):
 
 
 class SummarizedRun:
-    """A FetchedRun that stores a summary (offsets, size, epoch, producer) of each batch as an object. Immutable."""
+    """A FetchedRun that stores a summary (offsets, size, epoch, producer) of each batch as an object. The object does
+    not change after its construction.
+    """
 
     __slots__ = ("_batches", "_records")
 

@@ -1,4 +1,5 @@
-"""Groups the segments that the log cleaner merges into one: as many neighbours as fit. Pure functions.
+"""Groups the segments that the log cleaner merges into one: as many neighbours as fit. This module has no state and
+does no I/O.
 
 With a limit of 1 GB: 0.4 0.4 0.3 0.7 0.3 1 -> [0.4 0.4] [0.3 0.7] [0.3] [1]
 """

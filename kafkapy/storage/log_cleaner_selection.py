@@ -1,4 +1,5 @@
-"""The selection of the part of a log that may be cleaned, and of the log that is cleaned next. Pure functions.
+"""The selection of the part of a log that may be cleaned, and of the log that is cleaned next. This module has no state
+and does no I/O.
 
 log start ---- clean ---- first dirty ---- dirty ---- first uncleanable ---- active segment ---- log end
 """

@@ -32,7 +32,8 @@ _SHARED_WITH_THE_GATE = (
 
 
 class LogConfig(LogLimits):
-    """The configuration of a topic's logs; immutable, shared by all logs with equal configurations.
+    """The configuration of a topic's logs. The object does not change, so that all logs with equal configurations share
+    it.
 
     Sizes in bytes, times in milliseconds; a retention limit of -1 means no limit.
     """

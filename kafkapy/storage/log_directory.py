@@ -84,7 +84,7 @@ class LogDirectory(DirectoryState):
         OSError.
 
         Without a marker, syncs the directory, because a killed broker may have left names that are not durable. Sets
-        `was_clean` and `clean_broker_epoch`; the latter is -1 if the marker of an older release has no epoch.
+        `was_clean` and `clean_broker_epoch`; `clean_broker_epoch` is -1 if the marker of an older release has no epoch.
         """
         path = os.path.join(self.path, CLEAN_SHUTDOWN_FILE)
         try:

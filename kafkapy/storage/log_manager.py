@@ -59,8 +59,8 @@ IsStray = Callable[[bytes | None, TopicPartition], bool]
 class DirectoryDescription(NamedTuple):
     """The description of a log directory for DescribeLogDirs. An offline directory has the sizes -1 and no logs.
 
-    `total_bytes` and `usable_bytes` are those of its file system, `sizes` the bytes of each current log, and `futures`
-    the future logs in the directory, to which logs are being moved.
+    `total_bytes` and `usable_bytes` are the size and the free space of the directory's file system. `sizes` has the
+    bytes of each current log. `futures` has the future logs in the directory, to which logs are being moved.
     """
 
     directory: LogDirectory

@@ -14,7 +14,7 @@ def run_now(work: Work) -> None:
 
 
 class LogPorts:
-    """The file system, the clock and the callbacks that logs use. Immutable.
+    """The file system, the clock and the callbacks that logs use. The object does not change after its construction.
 
     `run_in_background(work)` runs work soon, on any thread; by default it runs the work at once. `schedule(delay_ms,
     work)` runs work after a delay, on any thread. `on_io_error(directory, error)` is called before StorageError is

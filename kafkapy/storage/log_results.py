@@ -16,7 +16,7 @@ class LogOffsetMetadata(NamedTuple):
 
 
 class AppendInfo:
-    """The result of an append; immutable. The last offset is inclusive; times are in ms, -1 for none.
+    """The result of an append. The last offset is inclusive; times are in ms, -1 for none.
 
     If `duplicate` is True, nothing was written, and the offsets are those of the same batch in an earlier append.
     """

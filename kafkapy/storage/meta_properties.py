@@ -18,7 +18,7 @@ class MalformedMetaProperties(ConfigError):
 
 
 class MetaProperties:
-    """The content of one meta.properties; immutable. `directory_id` is None if the file has none."""
+    """The content of one meta.properties file. `directory_id` is None if the file has none."""
 
     __slots__ = ("cluster_id", "directory_id", "node_id", "version")
 

@@ -249,9 +249,10 @@ class ProducerStateManager(ProducersState):
         return list(self._snapshots)
 
     def take_snapshot(self, *, sync: bool) -> str | None:
-        """Writes `<map end offset>.snapshot` and returns its path; returns None if an equal or later snapshot exists.
+        """Writes the producers' entries to a snapshot file, named after `map_end_offset`; returns the path of the file.
 
-        With `sync` the content is durable on return. Raises OSError.
+        Writes nothing and returns None if there is a snapshot at this offset or a later one already. If `sync` is True,
+        the file is durable on return. Raises OSError.
         """
         if self.map_end_offset <= (self._snapshots[-1] if self._snapshots else 0):
             return None
@@ -268,7 +269,8 @@ class ProducerStateManager(ProducersState):
                 self._snapshots.remove(offset)
 
     def keep_snapshots_of(self, base_offsets: Iterable[int]) -> None:
-        """Keeps only the last snapshot and those whose offset is in `base_offsets`, the base offsets of the segments.
+        """Keeps only the last snapshot and the snapshots whose offsets are in `base_offsets`, the base offsets of the
+        segments.
 
         The files of the other snapshots are deleted later, by `delete_strays`.
         """

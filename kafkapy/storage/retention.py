@@ -1,4 +1,6 @@
-"""Decides how many of a log's oldest segments to delete: by age, by size, by log start offset. Pure functions."""
+"""Decides how many of a log's oldest segments to delete: by age, by size, by log start offset. This module has no state
+and does no I/O.
+"""
 
 from collections.abc import Sequence
 

@@ -20,7 +20,7 @@ OLD_MINIMUM = {0: 14, 1: 22}
 
 
 class OldEntry:
-    """A message of magic 0 or 1, with the attributes of a BatchSummary that recovery needs; immutable.
+    """A message of magic 0 or 1, with the attributes of a BatchSummary that recovery needs.
 
     The offset of a compressed wrapper is the offset of its last record; the header does not contain the offset of the
     first record.

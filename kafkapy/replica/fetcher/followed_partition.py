@@ -66,7 +66,7 @@ class Phase(Enum):
 
 
 class FetchPosition(NamedTuple):
-    """The fields of one partition in a fetch request. Immutable."""
+    """The fields of one partition in a fetch request. The object does not change after its construction."""
 
     topic_id: bytes
     fetch_offset: int

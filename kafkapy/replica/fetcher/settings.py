@@ -7,7 +7,7 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class FetchSettings(NamedTuple):
-    """The limits of fetch requests to leaders. Immutable; times in milliseconds."""
+    """The limits of fetch requests to leaders. The times are in milliseconds."""
 
     node_id: int
     fetchers: int

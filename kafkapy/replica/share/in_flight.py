@@ -1,4 +1,5 @@
-"""The records of a share partition that are in flight, and the transitions of their states. Pure: no clock, no log.
+"""The records of a share partition that are in flight, and the transitions of their states. This module uses no clock
+and no log.
 
     AVAILABLE -- acquire --> ACQUIRED (delivery count + 1) -- accept --> ACKNOWLEDGED
         ^                       |  |  |

@@ -30,7 +30,7 @@ class ShareResult(NamedTuple):
 
 
 class ShareFetch(NamedTuple):
-    """The parameters of a fetch. Immutable.
+    """The parameters of a fetch. The object does not change after its construction.
 
     `on_results` is called once, with the results of the share partitions that are loaded. Records are acquired in
     ranges of about `batch_size`; if `is_exact`, no more than `max_records` are acquired. Nothing is acquired when

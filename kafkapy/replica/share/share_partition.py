@@ -76,7 +76,7 @@ class ShareStatus(Enum):
 
 
 class SharePorts:
-    """The parts of the broker that share partitions use. Immutable."""
+    """The parts of the broker that share partitions use. The object does not change after its construction."""
 
     __slots__ = ("clock", "persister", "schedule", "settings")
 
