@@ -52,8 +52,8 @@ def register(spark: Any) -> None:
 def registry_columns(rows: Any, schema: str, url: str, form: str, *, column: str = "value") -> Any:
     """Decodes the values in one column of the DataFrame `rows`. Each value names its schema in a schema registry.
 
-    Returns a DataFrame with three groups of columns: those of `rows`; those of `schema` (Spark's DDL), which are null
-    if a value lacks them; and `error`, which says why a value cannot be decoded. A query fails if the registry cannot
+    Returns a DataFrame with the columns of `rows`, the columns of `schema` (Spark's DDL), which are null if a value
+    lacks them, and the column `error`, which says why a value cannot be decoded. A query fails if the registry cannot
     be reached.
 
     url: the address of the registry, such as http://localhost:8081.

@@ -1,4 +1,4 @@
-"""Limits the number of records of a micro-batch and divides it into tasks. Pure functions."""
+"""Limits the number of records of a micro-batch and divides it into tasks. This module does no I/O."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The options of the data source, with the names and meanings of Spark's own Kafka source, and their validation.
 
-Pure: neither Spark nor a broker is needed. Names are case-insensitive, as all names of Spark's options are. An unknown
+This module uses neither Spark nor a broker. Names are case-insensitive, as all names of Spark's options are. An unknown
 name, also below `kafka.`, is refused with the nearest known one: a misspelt option that is ignored would lead to
 records that are missing or read twice.
 """
@@ -90,7 +90,7 @@ class ClientProperties(dict[str, str]):
 
 
 class ReadOptions(NamedTuple):
-    """The options of a reader. Immutable; pickled for the executors."""
+    """The options of a reader. The object does not change, and is pickled for the executors."""
 
     properties: ClientProperties
     selection: Selection
@@ -111,7 +111,7 @@ class ReadOptions(NamedTuple):
 
 
 class WriteOptions(NamedTuple):
-    """The options of a writer. Immutable; pickled for the executors.
+    """The options of a writer. The object does not change, and is pickled for the executors.
 
     If `topic` is None, each row names its topic in the column `topic`.
     """
@@ -268,7 +268,9 @@ def _selection(given: Mapping[str, str]) -> Selection:
 
 
 class _Values:
-    """The options as texts, with a method for each type that parses one of them. Immutable."""
+    """The options as texts, with a method for each type that parses one of them. The object does not change after its
+    construction.
+    """
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given

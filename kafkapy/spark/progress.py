@@ -1,4 +1,6 @@
-"""Computes the lag of a stream in each partition from the progress that Spark reports. Pure functions."""
+"""Computes the lag of a stream in each partition from the progress that Spark reports. This module has no state and
+does no I/O.
+"""
 
 from __future__ import annotations
 

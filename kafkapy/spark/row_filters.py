@@ -1,4 +1,4 @@
-"""Translates filters that Spark pushes down into narrower ranges. Pure functions.
+"""Translates filters that Spark pushes down into narrower ranges. This module has no state and does no I/O.
 
 Filters on topic, partition, offset, and lower bounds of the timestamp narrow the ranges. Spark applies all filters to
 each row again, so the ranges may be too wide but not too narrow. An upper bound of the timestamp does not narrow

@@ -22,7 +22,7 @@ _NOT_FOUND = 404
 
 
 class Decoder:
-    """Decodes values by the schemas that they name. Any thread."""
+    """Decodes values by the schemas that they name. Any thread may use the object."""
 
     def __init__(self, registry: RegistryClient, form: str) -> None:
         """Creates a decoder of values of the format `form`: avro, protobuf or json-schema."""

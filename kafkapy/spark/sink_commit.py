@@ -124,8 +124,7 @@ def transactions_of(messages: Iterable[Any]) -> list[PreparedTransaction]:
 
 
 def client_properties(options: WriteOptions) -> dict[str, str]:
-    """Returns the client properties of the user without those that an admin client does not accept. Consumers accept
-    them too."""
+    """Returns the client properties of the user that an admin client accepts. Consumers accept them, too."""
     return {key: value for key, value in options.properties.items() if key in ADMIN_ROWS}
 
 

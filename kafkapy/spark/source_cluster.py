@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 class SourcePartitions(NamedTuple):
     """The partitions that the options select and that exist now.
 
-    `ids` has the topic ids by topic name; `missing` has the topics that the options name, but that do not exist.
+    `ids` maps each topic's name to its id; `missing` has the topics that the options name, but that do not exist.
     """
 
     partitions: list[TopicPartition]

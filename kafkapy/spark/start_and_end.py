@@ -1,4 +1,4 @@
-"""The start and the end of a query: by name, by offsets or by time. Pure functions."""
+"""The start and the end of a query: by name, by offsets or by time. This module has no state and does no I/O."""
 
 from __future__ import annotations
 

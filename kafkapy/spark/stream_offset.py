@@ -1,5 +1,5 @@
-"""Offsets of a stream as Spark's checkpoint stores them, and the ranges of the micro-batch between two offsets. Pure
-functions.
+"""Offsets of a stream as Spark's checkpoint stores them, and the ranges of the micro-batch between two offsets. This
+module has no state and does no I/O.
 
 An offset has the JSON of Spark's Kafka source, `{"topic": {"0": 23}}`, and four more keys, which no topic can have:
 
@@ -26,13 +26,14 @@ INITIAL, FROM, IDS, OWNER = "$initial", "$from", "$ids", "$owner"
 
 
 class StreamOffset(NamedTuple):
-    """A position of a stream: in each partition the offset of the next record to read. Immutable.
+    """A position of a stream: in each partition the offset of the next record to read. The object does not change after
+    its construction.
 
-    `ids` has the topic ids by name. `starts` is about the batch that ends at this position: it has the first offset of
-    each partition for which the position at the start of the batch has no valid offset. These are new partitions,
-    partitions of topics that were created again, and all partitions of the first batch. `is_initial` is True for the
-    first position of a query. `owner` is the name of the program to which the checkpoint belongs (the option
-    checkpointOwner), or empty.
+    `ids` maps each topic's name to its id. `starts` is about the batch that ends at this position: it has the first
+    offset of each partition for which the position at the start of the batch has no valid offset. These are new
+    partitions, partitions of topics that were created again, and all partitions of the first batch. `is_initial` is
+    True for the first position of a query. `owner` is the name of the program to which the checkpoint belongs (the
+    option checkpointOwner), or empty.
     """
 
     positions: dict[TopicPartition, int]

@@ -13,7 +13,7 @@ from kafkapy.spark.sink_commit import abort_tasks, commit_batch, is_batch_pendin
 
 
 class StreamSink:
-    """The sink of a stream. Immutable; `write` runs on the executors, the other methods on the driver.
+    """The sink of a stream. The object does not change. `write` runs on the executors, the other methods on the driver.
 
     Raises ConfigError if transactions are configured without the option `topic`, because the ledger of batches
     (`sink_commit`) is stored as a committed offset of this topic's first partition.

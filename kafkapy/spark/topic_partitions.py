@@ -1,4 +1,6 @@
-"""Partitions and offsets in the JSON of Spark's Kafka source: `{"topic": {"0": 23, "1": -2}}`. Pure functions."""
+"""Partitions and offsets in the JSON of Spark's Kafka source: `{"topic": {"0": 23, "1": -2}}`. This module has no state
+and does no I/O.
+"""
 
 from __future__ import annotations
 
