@@ -295,9 +295,9 @@ def command_line(program: str, arguments: list[str]) -> list[str]:
 def tool_of_class(arguments: list[str]) -> list[str]:
     """Returns the command line of the tool that replaces a Java class; [] if there are no arguments.
 
-    `arguments` are those of `kafka-run-class`: flags of the script, the class, the arguments of the class. The flags
-    `-name NAME` and `-loggc` are dropped; `-daemon` is passed to the tool, because `server-start` has this flag too.
-    The name of a class that no tool replaces stays the first word.
+    `arguments` are the arguments of `kafka-run-class`: flags of the script, the class, the arguments of the class. The
+    flags `-name NAME` and `-loggc` are dropped; `-daemon` is passed to the tool, because `server-start` has this flag
+    too. The name of a class that no tool replaces stays the first word.
     """
     rest, flags = list(arguments), []
     while rest and rest[0] in ("-daemon", "-loggc", "-name"):

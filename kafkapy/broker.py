@@ -268,7 +268,8 @@ class Broker(ClusterNode):
 
         `image` has the records that were known to be committed when the log was opened. The other nodes may need this
         node's vote to elect a leader, so the controller listeners accept connections before the wait; if
-        `early.start.listeners` is set, only those that it names, and the others after the authorizer has read the ACLs.
+        `early.start.listeners` is set, only the listeners that it names do so, and the others follow after the
+        authorizer has read the ACLs.
         """
         authorizer = self.parts.services.authorizer
         early, late = split_early(self.config, authorizer)

@@ -69,7 +69,9 @@ STOP_GRACE_MS = 1000
 
 
 class Foundation(NamedTuple):
-    """The parts of a broker or controller that exist before the metadata log is opened. Immutable."""
+    """The parts of a broker or controller that exist before the metadata log is opened. The object does not change
+    after its construction.
+    """
 
     config: BrokerConfig
     clock: Clock
@@ -94,7 +96,9 @@ class Foundation(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The parts of a broker that can be constructed only when the metadata log is open. Immutable."""
+    """The parts of a broker that can be constructed only when the metadata log is open. The object does not change
+    after its construction.
+    """
 
     controller: ControllerLoop
     gate: DataGate

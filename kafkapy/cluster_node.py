@@ -38,7 +38,7 @@ class ClusterNode:
 
     def reload(self, properties: Mapping[str, str]) -> None:
         """Applies those values of the configuration file that may change while the node runs; `properties` are the
-        content of the file. Any thread.
+        content of the file. Any thread may call it.
 
         Stores of keys and certificates are read again if their files have changed. Raises ConfigError, and changes
         nothing, if the node cannot work with the values of the file.

@@ -50,7 +50,7 @@ def parse_words(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def write_configuration(files: Mapping[str, str], properties: Mapping[str, str]) -> str:
-    """Writes the configuration file of the broker and returns its path; `files` has the paths by flag.
+    """Writes the configuration file of the broker and returns its path; `files` maps each flag to a path.
 
     The file of the flag `--final` gets the content of the file of `--mounted`, if it exists, followed by `properties`.
     If there is neither, returns the path of the file of `--defaults` and writes nothing. Only the owner can read the

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 
 class Error(IntEnum):
-    """A Kafka error code, an int16 in the protocol. Immutable; `retriable` and `message` come from its row in the
-    table."""
+    """A Kafka error code, an int16 in the protocol. The object does not change; `retriable` and `message` come from its
+    row in the table.
+    """
 
     if TYPE_CHECKING:  # set by __new__ from the row
         retriable: bool

@@ -123,11 +123,12 @@ def _java_map(properties: MetaProperties) -> str:
 
 
 def chosen_features(levels: dict[str, int], release: int | None, *, is_dynamic: bool) -> list[tuple[str, int]]:
-    """Returns the features that the first start finalizes, metadata.version first, without those of level 0.
+    """Returns the features that the first start finalizes, metadata.version first; features of level 0 are left out.
 
-    `levels` are those of the flags --feature, by name. `release` is the metadata.version of --release-version, None
-    without it. `is_dynamic` is True if the quorum's voters are dynamic (KIP-853). Raises ToolError, with Kafka's text,
-    for an unknown feature or level, for a level whose dependency is not met, and for flags that contradict each other.
+    `levels` maps the names of features to levels, as the flags --feature have them. `release` is the metadata.version
+    of --release-version, None without it. `is_dynamic` is True if the quorum's voters are dynamic (KIP-853). Raises
+    ToolError, with Kafka's text, for an unknown feature or level, for a level whose dependency is not met, and for
+    flags that contradict each other.
     """
     if METADATA_VERSION in levels and release is not None:
         raise ToolError("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")

@@ -15,8 +15,8 @@ from kafkapy.errors import ApiError, ConfigError, Error
 class TopicConfig(TopicKeys):
     """The typed values of every topic key for one topic: `topic_config.segment_bytes`, or `topic_config[name]`.
 
-    Immutable: after a change of the broker's configuration or of the topic's overrides, the caller constructs another
-    object. The constructor raises ConfigError for an override that is unknown or cannot be parsed.
+    The object does not change: after a change of the broker's configuration or of the topic's overrides, the caller
+    constructs another object. The constructor raises ConfigError for an override that is unknown or cannot be parsed.
     """
 
     __slots__ = ("_values", "overrides")

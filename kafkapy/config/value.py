@@ -18,7 +18,9 @@ _BITS = {SHORT: 16, INT: 32, LONG: 64}
 
 
 class Password:
-    """A secret whose text is in `value` only; its representation is hidden. Immutable."""
+    """A secret whose text is in `value` only; its representation is hidden. The object does not change after its
+    construction.
+    """
 
     __slots__ = ("value",)
 

@@ -108,7 +108,7 @@ def topic_names(history: MetadataHistory) -> dict[bytes, str]:
 def author_of(changes: list[AuditedChange], record: LoggedRecord, topics: Mapping[bytes, str]) -> str:
     """Returns the user and the change that have caused a metadata record, such as "ann: create-topic".
 
-    Returns "" if no change fits. `topics` has the names of topics by id.
+    Returns "" if no change fits. `topics` maps topic ids to names.
     """
     message = record.message
     names = {getattr(message, attribute, None) for attribute in ("name", "resource_name")}

@@ -134,7 +134,7 @@ def _print_hash(name: str) -> int:
 def _clusters(arguments: Arguments) -> dict[str, dict[str, Any]]:
     """Returns the client properties of each cluster by its name, according to the command line.
 
-    The first cluster is the one of --bootstrap-server; the others are those of --cluster. Raises UsageError or
+    The first cluster is given by --bootstrap-server; each --cluster gives a further one. Raises UsageError or
     ConfigError.
     """
     found: dict[str, dict[str, Any]] = {}

@@ -186,7 +186,7 @@ def _needle_of(chosen: Filter) -> bytes | None:
 
 
 class BatchFilter:
-    """Finds the records of a batch that fulfil all filters. Immutable.
+    """Finds the records of a batch that fulfil all filters. The object does not change after its construction.
 
     `needle` has bytes that every matching record contains; it is empty if no such bytes are known.
     """

@@ -25,7 +25,7 @@ class Login(Enum):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a console. Immutable.
+    """The settings of a console. The object does not change after its construction.
 
     clusters: the properties of a client for each cluster, by the name that the console shows.
     hosts: the names by which browsers may address the console.

@@ -38,9 +38,9 @@ Place = tuple[object, int]
 class Deliveries(NamedTuple):
     """The numbers of records, from the start offset of a share partition on, whose delivery state is stored.
 
-    `again` counts the records to be delivered again, `acknowledged` those that were acknowledged although an earlier
-    record was not, and `archived` those whose delivery was given up. `most_deliveries` is the largest delivery count of
-    a record that is to be delivered again.
+    `again` counts the records that will be delivered again. `acknowledged` counts the records that were acknowledged
+    although an earlier record was not. `archived` counts the records whose delivery was given up. `most_deliveries` is
+    the largest delivery count of a record that is to be delivered again.
     """
 
     again: int

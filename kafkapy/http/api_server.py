@@ -36,8 +36,8 @@ def serve_api(
     `on_ready` is called with the URL of the listener when it accepts connections. Before the application receives a
     request, `Guard` checks its host, its origin and its size, and `Protection` authenticates the user and limits the
     body. If `Protection` refuses a request, `refuse(status, reason)` makes the response. `lifespan` is entered in the
-    loop of the server before it accepts connections, and left when the last request has ended. Main thread only. Raises
-    OSError if the address cannot be bound, and ConfigError for TLS that cannot be used.
+    loop of the server before it accepts connections, and left when the last request has ended. Only the main thread may
+    call it. Raises OSError if the address cannot be bound, and ConfigError for TLS that cannot be used.
     """
     limits = settings.limits
     is_local = is_loopback(settings.host)

@@ -1,7 +1,8 @@
-"""The checks of every HTTP request before an application sees it: host, origin, size of the body; security headers.
+"""Checks the host, the origin and the body's size of each HTTP request before an application sees the request.
 
-The host check refuses requests that a DNS rebinding attack makes a browser send. The origin check refuses changes that
-the page of another site makes a browser send.
+The check of the host protects against DNS rebinding: it refuses requests whose `Host` header has a name that does not
+belong to the server. The check of the origin protects against requests that a page of another site makes a browser
+send: such a request must not change anything. All responses get security headers.
 """
 
 from __future__ import annotations

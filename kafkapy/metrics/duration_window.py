@@ -25,7 +25,8 @@ class DurationWindow:
         self._current = (number + 1, total + duration_ms, max(maximum, duration_ms))
 
     def average_and_maximum(self, monotonic_ms: int) -> tuple[float, float]:
-        """Returns the average and the maximum in milliseconds of the present and the previous window. Any thread.
+        """Returns the average and the maximum in milliseconds of the present and the previous window. Any thread may
+        call it.
 
         Both are NaN if these windows have no durations, as Kafka shows it.
         """
@@ -37,7 +38,7 @@ class DurationWindow:
         return sum(each[1] for each in shown) / number, float(max(each[2] for each in shown))
 
     def average(self, monotonic_ms: int) -> float:
-        """Returns the average in milliseconds of the present and the previous window. Any thread.
+        """Returns the average in milliseconds of the present and the previous window. Any thread may call it.
 
         The average is 0 if these windows have no durations.
         """

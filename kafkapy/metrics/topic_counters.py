@@ -56,8 +56,8 @@ class TopicCounterTable:
             self._own.pop(topic, None)
 
     def listed(self) -> list[TopicCounters]:
-        """Returns the counters of all topics together, then the counters of each topic, then those of "(other)" if
-        topics share them.
+        """Returns the counters of all topics together, then the counters of each topic, then the counters of "(other)"
+        if topics share them.
 
         Any thread may call this.
         """

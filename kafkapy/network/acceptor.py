@@ -138,8 +138,9 @@ class Acceptor:
         )
 
     def start(self, quotas: ConnectionQuotas) -> None:
-        """Begins to accept clients: those that have connected since the constructor, and later ones. `quotas` limits
-        connections."""
+        """Begins to accept clients, first the clients that have connected since the object was created. `quotas` limits
+        connections.
+        """
         self._quotas = quotas
         if self._tls is None:
             self._watch = self._reactor.watch(self._socket.fileno(), self._accept_ready)

@@ -209,8 +209,8 @@ class ConsumerInstance:
 
 
 class ConsumerInstances:
-    """The consumer instances of all groups. Any thread. An instance is removed after no request has used it for
-    `idle_s` seconds.
+    """The consumer instances of all groups. Any thread may use the object. An instance is removed after no request has
+    used it for `idle_s` seconds.
     """
 
     def __init__(self, properties: Mapping[str, str], formats: Formats, *, most: int, idle_s: float) -> None:

@@ -102,7 +102,9 @@ class AvroJsonDeserializer(AvroDeserializer):
 
 
 class Formats:
-    """Encoders and decoders. Any thread. `registry` is None if the proxy has no registry; then schemas are refused."""
+    """Encoders and decoders. Any thread may use the object. `registry` is None if the proxy has no registry; then
+    schemas are refused.
+    """
 
     def __init__(self, registry: RegistryClient | None) -> None:
         self._registry = registry

@@ -26,7 +26,7 @@ _INTERNAL_TOPICS = ("offsets.topic", "transaction.state.log")
 
 
 class NodePlan(NamedTuple):
-    """One node of a sandbox. Immutable.
+    """One node of a sandbox. The object does not change after its construction.
 
     `port` is the port of the broker's listener and `controller_port` that of the controller's listener; a port is 0 if
     the node does not have the role. `directory_id` is the id of the node's log directory.
@@ -124,8 +124,8 @@ def roles_of(nodes: int | None, controllers: int | None, brokers: int | None) ->
 def make_layout(roles: list[Roles], first_port: int, properties: Mapping[str, str]) -> Layout:
     """Returns the layout of a new sandbox, with new ids.
 
-    The brokers listen on the ports from `first_port` on, and the controllers on the ports after those of the brokers.
-    If `first_port` is 0, all of them listen on free ports.
+    The brokers listen on the ports from `first_port` on, and the controllers on the ports after the brokers' ports. If
+    `first_port` is 0, all of them listen on free ports.
     """
     count = sum(len(each) for each in roles)
     ports = iter(free_ports(count) if first_port == 0 else range(first_port, first_port + count))

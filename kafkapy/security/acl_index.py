@@ -15,10 +15,10 @@ Groups = dict[tuple[int, str], Group]
 
 
 class AclIndex:
-    """The ACLs of a cluster by resource pattern and principal. Immutable; any thread.
+    """The ACLs of a cluster by resource pattern and principal. An index does not change, so that any thread may use it.
 
-    `changed` returns an index that has the ACLs of each unchanged resource pattern in common with the old index, so
-    that they are not copied.
+    `changed` returns a new index, which has the ACLs of each unchanged resource pattern in common with the old index,
+    so that they are not copied.
     """
 
     __slots__ = ("_lengths", "_literal", "_prefixed", "_size")
@@ -56,11 +56,11 @@ class AclIndex:
         return index
 
     def groups(self, resource_type: int, name: str) -> list[Group]:
-        """Returns the ACLs whose pattern applies to a resource, as one dict for each pattern, with the ACLs by
-        principal.
+        """Returns the ACLs that apply to a resource: a list with one dict for each resource pattern that matches its
+        name.
 
-        The patterns are the literal name, then the prefixes from the longest to the shortest, then the wildcard. This
-        is the order in which Kafka looks at them.
+        Each dict maps principals to the ACLs that have this pattern. The order is that in which Kafka looks at the
+        patterns: the literal name, then the prefixes from the longest to the shortest, then the wildcard.
         """
         found = []
         group = self._literal.get((resource_type, name))

@@ -159,7 +159,7 @@ def _release_name(name: _Handle) -> None:
 
 
 class _Credential:
-    """The keys or tickets of a principal. Any thread."""
+    """The keys or tickets of a principal. Any thread may use the object."""
 
     def __init__(self, principal: str | None, usage: int, store: Mapping[str, str]) -> None:
         self.handle = _Handle()
@@ -180,7 +180,7 @@ class _Credential:
 
 
 class AcceptorCredential(_Credential):
-    """The keys of a server's principal. Any thread."""
+    """The keys of a server's principal. Any thread may use the object."""
 
     def __init__(self, principal: str | None, keytab: str | None) -> None:
         """Reads the keys of `principal` from the file `keytab`; None means every principal, or the default keytab.
@@ -195,7 +195,7 @@ class AcceptorCredential(_Credential):
 
 
 class InitiatorCredential(_Credential):
-    """The tickets of a client's principal. Any thread."""
+    """The tickets of a client's principal. Any thread may use the object."""
 
     def __init__(self, principal: str | None, keytab: str | None, ticket_cache: str | None) -> None:
         """Uses the tickets in `ticket_cache`, such as `MEMORY:name`; with `keytab` the library requests tickets with

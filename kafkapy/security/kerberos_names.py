@@ -35,7 +35,9 @@ class _Rule(NamedTuple):
 
 
 class ShortNames:
-    """The rules of a listener that map Kerberos principals to short names. Immutable, any thread."""
+    """The rules of a listener that map Kerberos principals to short names. The object does not change, so that any
+    thread may use it.
+    """
 
     def __init__(self, texts: Sequence[str], default_realm: str | None) -> None:
         """Parses the rules, in the order in which they are tried. Raises ConfigError for a malformed rule.

@@ -58,7 +58,7 @@ DEFAULT_DENY = Rule(False, "DefaultDeny")
 
 class Snapshot(NamedTuple):
     """The state from which the authorizer computes its decisions: the ACLs, and a number that grows with every change
-    of them. Immutable: a change replaces the snapshot.
+    of them. The object does not change: a change of the ACLs makes a new snapshot.
     """
 
     generation: int
@@ -67,10 +67,11 @@ class Snapshot(NamedTuple):
 
 
 class StandardAuthorizer:
-    """The authorizer whose ACLs are in the metadata. Any thread; only one thread calls `load` and `set_loaded`.
+    """The authorizer whose ACLs are in the metadata. Any thread may use it; only one thread calls `load` and
+    `set_loaded`.
 
-    `generation` and `index` are those after the latest change of the ACLs. `requests` is the number of decisions since
-    the start, `denied` the number of those that denied an operation.
+    `generation` and `index` change with each change of the ACLs. `requests` is the number of decisions since the start,
+    and `denied` is the number of decisions that denied an operation.
     """
 
     def __init__(self) -> None:

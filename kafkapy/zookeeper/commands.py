@@ -154,10 +154,11 @@ class Commands:
         return writes
 
     def committed(self, writes: Sequence[NodeWrite]) -> None:
-        """Sends the controller the requests that follow from `writes`, the result of `prepare`.
+        """Sends the controller the requests that a client has made by writing nodes; `writes` is the result of
+        `prepare`.
 
-        Must be called after the log has committed the transaction. A node whose data cannot be understood causes no
-        request, but a warning.
+        Must be called after the log has committed the client's transaction. If the data of a node cannot be understood,
+        a warning is logged, and no request is sent.
         """
         for write in writes:
             try:

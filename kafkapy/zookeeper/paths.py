@@ -28,8 +28,8 @@ def child_path(parent: str, name: str) -> str:
 def check_path(path: str) -> None:
     """Raises OperationError BAD_ARGUMENTS for a path that ZooKeeper refuses.
 
-    A path must be absolute. Its names must not be empty, "." or "..", and have no control characters or other refused
-    code points.
+    ZooKeeper refuses a path that is not absolute, and a path with a name that is empty, "." or "..". It also refuses
+    control characters and some other code points.
     """
     if path == ROOT_PATH:
         return

@@ -146,8 +146,8 @@ class TreeLoader:
 
 
 def next_epoch(tree: Tree) -> int:
-    """Returns the epoch for the broker that writes the tree next.
+    """Returns the epoch of a broker that takes over the writing of the tree: one more than the epoch of the last zxid.
 
-    Zxids that begin with this epoch are greater than all zxids in the tree.
+    A zxid begins with the epoch of its broker, so that all zxids of the new broker are greater than those in the tree.
     """
     return tree.zxid // _ZXIDS_PER_EPOCH + 1

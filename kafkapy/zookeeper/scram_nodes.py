@@ -20,8 +20,8 @@ _FIELDS = frozenset(("salt", "stored_key", "server_key", "iterations"))
 class CredentialChanges(NamedTuple):
     """The changes of the SCRAM credentials of the user `user`.
 
-    `credentials` has the new credential of each mechanism that changes, by the mechanism's number in Kafka's protocol;
-    None deletes the credential.
+    `credentials` maps the number of each mechanism that changes, as in Kafka's protocol, to the new credential; None
+    deletes the credential.
     """
 
     user: str

@@ -111,7 +111,7 @@ class ZooKeeperServer:
         self._repeat("containers", _CONTAINER_INTERVAL_MS, self._delete_empty_containers)
 
     def counts(self) -> ServerCounts:
-        """Returns the numbers for the metrics page. Any thread."""
+        """Returns the numbers for the metrics page. Any thread may call it."""
         tree = self.tree
         return ServerCounts(
             nodes=len(tree.nodes),

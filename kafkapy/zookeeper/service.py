@@ -106,7 +106,7 @@ class ZooKeeperService:
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
         """Loads the tree if its partition is in `led`, and stops serving it if its partition is in `followed`.
 
-        `led` has the partitions that this broker leads now, and `followed` those that it no longer leads.
+        `led` has the partitions that this broker leads now, and `followed` the partitions that it no longer leads.
         """
         self._runtime.on_leadership(led, followed)
 

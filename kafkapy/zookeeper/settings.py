@@ -12,7 +12,7 @@ WRITES_KEY = "zookeeper.listener.view.writes.enable"
 
 
 class ZooKeeperSettings(NamedTuple):
-    """The settings of the listener for ZooKeeper's clients. Immutable.
+    """The settings of the listener for ZooKeeper's clients. The object does not change after its construction.
 
     `view_chroot` is the path below which Kafka's znodes are ("" for the root), and `is_view_writable` is True if
     clients may write them. `has_acls` is True if the broker has an authorizer, so that znodes with Kafka's ACLs have an

@@ -24,7 +24,7 @@ def _is_never(path: str) -> bool:
 class Session(NamedTuple):
     """A session: the password that a client needs to continue it, its timeout, and the zxid of its creation.
 
-    Immutable.
+    The object does not change after its construction.
     """
 
     password: bytes

@@ -10,7 +10,9 @@ _SPANS = ("hour", "week")
 
 
 def show(visit: Visit) -> Page:
-    """Returns the page of curves: those of the topic or the group that the URL names, or those of the cluster."""
+    """Returns the page with the curves of the topic or the group that the URL names, otherwise with the curves of the
+    cluster.
+    """
     span = visit.choice("span", _SPANS, "hour")
     topic, group = visit.text("topic"), visit.text("group")
     curves: list[Curve] = []
@@ -28,7 +30,7 @@ def show(visit: Visit) -> Page:
 def curves_of(visit: Visit, series: dict[str, tuple[str, str]]) -> list[Curve]:
     """Returns a curve of the last hour for each of the series that has points.
 
-    `series` has the label and the unit of each series, by its name. Returns an empty list if the console keeps no
+    `series` maps the name of each series to its label and its unit. Returns an empty list if the console keeps no
     history for this user.
     """
     if visit.cluster.history is None:

@@ -80,8 +80,8 @@ def _page(
 ) -> Iterator[str]:
     """Yields the HTML of the page in pieces: the text before the rows, each row when found, the text after the rows.
 
-    `frame` has these two texts; `values` are those of the template. If MOST_SEARCHES other searches are running, a
-    refusal replaces the rows.
+    `frame` has the texts before and after the rows; `values` are the values for the template. If MOST_SEARCHES other
+    searches are running, a refusal replaces the rows.
     """
     head, tail = frame
     yield head

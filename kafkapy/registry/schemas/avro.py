@@ -201,12 +201,14 @@ class _Parser:
 
 
 class AvroSchema:
-    """A parsed Avro schema. Immutable. `canonical` is its text as Avro's Java library prints it."""
+    """A parsed Avro schema. The object does not change after its construction. `canonical` is its text as Avro's Java
+    library prints it.
+    """
 
     def __init__(self, text: str, referred: Iterable[str] = (), *, is_new: bool = True) -> None:
         """Parses `text`. `referred` has the texts of all schemas that it refers to, directly or through other schemas,
-        in an order in which each text comes after those that it needs. The default values of fields are checked only if
-        `is_new`.
+        in an order in which each text comes after the texts that it refers to. The default values of fields are checked
+        only if `is_new`.
 
         Raises InvalidSchema.
         """

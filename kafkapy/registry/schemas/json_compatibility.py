@@ -1,8 +1,10 @@
-"""The comparison of JSON Schemas: does the reader accept every document that the writer accepts?
+"""Compares two JSON Schemas: does the reader's schema accept every document that the writer's schema accepts?
 
-The rules are cautious: a keyword that the reader adds or narrows makes the schemas incompatible, also where another
-keyword would exclude the document. As in Confluent's registry, an object without `additionalProperties` is open: a
-property that the reader adds to it is incompatible, because the writer's documents may have had it with any value.
+The comparison may report an incompatibility where there is none. If the reader's schema adds a keyword or makes a
+keyword stricter, the schemas are incompatible, even if another keyword excludes all documents that this affects. As in
+Confluent's registry, a schema of an object without `additionalProperties` accepts any further properties. A property
+that the reader's schema adds to such an object is therefore incompatible: the writer's documents may have this property
+with any value.
 """
 
 from __future__ import annotations

@@ -13,10 +13,13 @@ from kafkapy.registry.schemas.avro import DEEPEST
 
 
 class JsonSchema:
-    """A parsed JSON Schema. Immutable. `canonical` is its text without insignificant blanks."""
+    """A parsed JSON Schema. The object does not change after its construction. `canonical` is its text without
+    insignificant blanks.
+    """
 
     def __init__(self, text: str, referred: Mapping[str, str] | None = None, *, is_new: bool = True) -> None:
-        """Parses `text`. `referred` has the texts of the schemas that it refers to, by the names of the references.
+        """Parses `text`. `referred` maps the name of each of its references to the text of the schema that is referred
+        to.
 
         The schema is checked against its metaschema only if `is_new`. Raises InvalidSchema.
         """

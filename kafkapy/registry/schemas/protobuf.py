@@ -33,7 +33,7 @@ _REQUIRED, _REPEATED, _NESTED_TYPES = 2, 3, (10, 11)
 
 
 class ProtobufSchema:
-    """A Protobuf schema. Immutable."""
+    """A Protobuf schema. The object does not change after its construction."""
 
     def __init__(self, text: str, referred: Mapping[str, str] | None = None, *, is_new: bool = False) -> None:
         """Reads `text`: a FileDescriptorProto in base64, or a `.proto` definition.

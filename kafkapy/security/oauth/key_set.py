@@ -39,7 +39,9 @@ class VerificationKey(NamedTuple):
 
 
 class KeySet:
-    """The public keys of one JSON web key set that may verify signatures. Immutable, any thread."""
+    """The public keys of one JSON web key set that may verify signatures. The object does not change, so that any
+    thread may use it.
+    """
 
     def __init__(self, keys: list[VerificationKey]) -> None:
         self.keys = keys

@@ -28,7 +28,7 @@ RETRIEVAL_TIMEOUT_S = 10.0
 
 
 class KeySource(Protocol):
-    """Verifies signatures with the newest keys. Any thread."""
+    """Verifies signatures with the newest keys. Any thread may use the object."""
 
     def verify(self, token: JsonWebToken) -> None:
         """Raises InvalidToken if the signature is wrong. May block."""

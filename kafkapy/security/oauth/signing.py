@@ -23,7 +23,7 @@ _TYPES: FunctionTypes = {
 
 
 class SigningKey:
-    """A private key of libcrypto. Any thread. Its representation shows nothing of the key."""
+    """A private key of libcrypto. Any thread may use the object. Its representation shows nothing of the key."""
 
     def __init__(self, pem: bytes, passphrase: str | None, algorithm: str) -> None:
         """Reads the key in `pem`, which `passphrase` opens if it is encrypted; `algorithm` is RS256 or ES256.

@@ -38,7 +38,7 @@ class MechanismMaker(NamedTuple):
 
 
 class CredentialStore(Protocol):
-    """The credentials in the cluster's metadata. Any thread."""
+    """The credentials in the cluster's metadata. Any thread may use the object."""
 
     def find_user(self, mechanism: ScramMechanism, name: str) -> ScramIdentity | None:
         """Returns the SCRAM credential of a user; None if there is none."""

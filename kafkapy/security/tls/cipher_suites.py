@@ -76,7 +76,8 @@ class CipherSuites(NamedTuple):
 
 
 def choose_suites(protocols: Iterable[str], suites: Iterable[str], prefix: str = "") -> CipherSuites:
-    """Returns the cipher suites that `ssl.cipher.suites` names, and those of `protocols` that have at least one suite.
+    """Returns the cipher suites in `suites` (`ssl.cipher.suites`), and the protocols in `protocols` that have at least
+    one suite.
 
     A protocol without a suite is not offered, as in Java. If `suites` is empty, OpenSSL's default suites are used.
     Raises ConfigError for an unknown name, or if no protocol is left; its text names the key with `prefix`.

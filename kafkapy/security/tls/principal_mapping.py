@@ -55,7 +55,9 @@ class _Rule(NamedTuple):
 
 
 class PrincipalMapping:
-    """The rules of a listener that map the distinguished names of certificates to principals. Immutable."""
+    """The rules of a listener that map the distinguished names of certificates to principals. The object does not
+    change after its construction.
+    """
 
     def __init__(self, text: str, key: str = MAPPING_KEY) -> None:
         """Parses the rules. Raises ConfigError, which names `key` and the rule."""
