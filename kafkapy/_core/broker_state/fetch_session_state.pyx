@@ -52,10 +52,10 @@ cdef inline bytes key_bytes(topic_key):
 
 
 cdef class SessionPartitions(LinkedOrder):
-    """The partitions of one session by (topic's id or name, partition number), in the order in which they are read.
+    """The partitions of one session, in the order in which they are read.
 
-    Only the thread that owns it may use it. Invariant: `table`, which finds a partition by its key, and the order have
-    the same partitions.
+    A key is a pair: the id or the name of the topic, and the partition number. Only the thread that owns the object may
+    use it. Invariant: `table`, which finds a partition by its key, and the order have the same partitions.
     """
 
     def __init__(self, keyed=()):

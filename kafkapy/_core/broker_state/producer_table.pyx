@@ -171,7 +171,7 @@ cdef class ProducerTable:
             self.rebuild(self.capacity)
 
     def remove_all(self, producer_ids):
-        """Removes the entries of the producers with these ids, which must all exist."""
+        """Removes the entries of the producers with these ids. An entry must exist for each id."""
         gone = [self.owned.pop(producer_id) for producer_id in producer_ids]
         if gone:
             self.rebuild(self.capacity)  # before `gone`, which owns what the slots borrow, is deleted

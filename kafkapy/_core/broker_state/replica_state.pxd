@@ -1,4 +1,5 @@
-"""The leader's view of its followers, shared by the Python path and the gate.
+"""The leader's view of its followers. The gate, the compiled code that serves usual requests, and the Python path share
+it.
 
     PartitionState -> ReplicaState (one for each follower) -> PeerState (one for each broker)
 """

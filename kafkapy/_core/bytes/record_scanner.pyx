@@ -55,7 +55,7 @@ cdef inline void note_record(RecordCheck *check, int32_t index, bint has_key, in
 
 
 cdef inline int64_t added(int64_t base, int64_t delta) noexcept nogil:
-    """Returns the sum of a base timestamp and a delta, which wraps around on overflow as in Kafka."""
+    """Returns the sum of a base timestamp and a delta. The sum wraps around on overflow, as in Kafka."""
     return <int64_t>(<uint64_t>base + <uint64_t>delta)
 
 

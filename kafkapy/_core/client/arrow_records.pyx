@@ -38,7 +38,8 @@ cdef inline int64_t scaled(int64_t timestamp, int64_t factor) noexcept nogil:
 
 
 cdef inline void put_bytes(ArrowColumn *column, int64_t row, const uint8_t *data, int64_t size) noexcept nogil:
-    """Writes a value of `size` bytes to a row of the column, whose memory is reserved; a negative size means null."""
+    """Writes a value of `size` bytes to a row of the column; a negative size means null. The memory must be reserved.
+    """
     cdef int32_t *offsets = offsets_of(column)
     cdef int32_t at = offsets[row]
     if size >= 0:

@@ -546,7 +546,7 @@ cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor,
 # ---- answering
 
 cdef Py_ssize_t put_head(uint8_t *at, const FetchRequest *request) noexcept nogil:
-    """Writes the answer from the size prefix, which stays empty, to the number of topics; returns its length."""
+    """Writes the answer up to the number of topics, with an empty size prefix; returns the length of this part."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef Py_ssize_t pos
     store_int32(at + 4, request.correlation_id)
@@ -602,8 +602,8 @@ cdef inline Py_ssize_t put_found(uint8_t *at, Py_ssize_t pos, const FetchRequest
 
 cdef bint append_range(GateContext gate, ConnectionState *connection, const FetchedPartition *read,
                        SegmentState segment) noexcept nogil:
-    """Appends the records to the output as a range of the file, whose descriptor is pinned until they are sent. Returns
-    False if memory is short."""
+    """Appends the records to the output as a range of the file. Pins the file's descriptor until they are sent.
+    Returns False if memory is short."""
     cdef OutputChunk *chunk = output_append(gate.shared, connection, read.length)
     if chunk == NULL:
         return False

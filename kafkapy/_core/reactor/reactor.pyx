@@ -141,8 +141,8 @@ cdef class Reactor:
     # ---- any thread
 
     def post(self, callback):
-        """Calls `callback()` in the next Python phase of the loop, in the order of posting. Any thread may call `post`.
-        """
+        """Calls `callback()` on the reactor's thread in the next pass of its loop, in the order of posting.
+        Any thread may call `post`."""
         cdef uint64_t one = 1
         self.posted.append(callback)
         if self.native.thread == <unsigned long> PyThread_get_thread_ident():
@@ -176,7 +176,7 @@ cdef class Reactor:
         return entry
 
     def watch(self, int fd, callback):
-        """Calls `callback()` in each Python phase while `fd` is readable. Returns a Watch, whose `close` ends this."""
+        """Calls `callback()` in each pass of the loop while `fd` is readable. The `close` of the result ends this."""
         self.check_owner()
         return open_watch(self.native.epoll_fd, self.watches, fd, callback)
 
@@ -199,8 +199,8 @@ cdef class Reactor:
                        int32_t max_response_bytes, TlsContext tls=None, str tls_server_name=None,
                        bint tls_verifies_name=True):
         """Takes over the descriptor of a non-blocking socket that is connecting, and returns its OutgoingConnection.
-        The Python phase calls `on_response(request)` with each response, as a Request, and `on_closed(connection)`
-        once, also if the connection was refused (`close_errno`). A larger response than `max_response_bytes` closes the
+        The loop calls `on_response(request)` with each response, as a Request, and `on_closed(connection)` once, also
+        if the connection was refused (`close_errno`). A larger response than `max_response_bytes` closes the
         connection. With `tls` the connection is encrypted; the server's certificate has to be for `tls_server_name`, a
         host name or an IP address, if `tls_verifies_name`."""
         cdef OutgoingConnection connection = OutgoingConnection.__new__(OutgoingConnection)

@@ -105,7 +105,7 @@ cdef int copy_short_range(ReactorState *state, OutputChunk *chunk) noexcept nogi
 
 
 cdef ssize_t send_memory(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Sends the first bytes of the output, which are in memory, by one system call; returns its result."""
+    """Sends the chunks in memory at the head of the output by one system call; returns its result."""
     cdef iovec vector[VECTOR_LIMIT]
     cdef msghdr message
     cdef OutputChunk *chunk = connection.output_head

@@ -249,7 +249,7 @@ cdef inline int64_t monotonic_us() noexcept nogil:
     return <int64_t> now.tv_sec * 1000000 + now.tv_nsec // 1000
 
 cdef inline void read_clock(ReactorState *state) noexcept nogil:
-    """Reads the clock at the beginning of a wake-up."""
+    """Reads the clock at the beginning of a wake-up, one pass of the reactor's loop."""
     state.now_us = monotonic_us()
     state.monotonic_ms = state.now_us // 1000
     state.span_from_us = state.now_us
@@ -270,7 +270,7 @@ cdef inline void work_count(ReactorState *state, ConnectionState *connection, in
 
 
 cdef inline void work_end(ReactorState *state, int64_t now_us) noexcept nogil:
-    """Divides the time of the span of work, which ends at `now_us` (0: now), among connections."""
+    """Divides the time of a span of work among connections. The span ends at `now_us`, or now if it is 0."""
     if state.work_settle != NULL:
         state.work_settle(state.gate_context, now_us)
 

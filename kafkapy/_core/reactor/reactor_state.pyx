@@ -338,7 +338,7 @@ cdef void connections_linger(ReactorState *state) noexcept nogil:
 
 
 cdef void request_reserve(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil:
-    """Adds the `size` bytes of a request to the memory that requests occupy, which is limited.
+    """Adds the `size` bytes of a request to the memory that requests occupy. The total of this memory is limited.
 
     Does nothing for the response to a request of an outgoing connection.
     """
@@ -417,7 +417,8 @@ cdef void answer_sent(ReactorState *state, ConnectionState *connection, int api_
 
 
 cdef void forget_deferred(ConnectionState *connection) noexcept nogil:
-    """Detaches a closed connection from its deferred answers, whose owner then frees them without sending them."""
+    """Detaches a closed connection from its deferred answers. The owner of an answer then frees it without sending it.
+    """
     cdef DeferredAnswer *answer = connection.first_deferred
     while answer != NULL:
         answer.connection = NULL

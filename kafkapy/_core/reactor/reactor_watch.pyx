@@ -7,9 +7,11 @@ from kafkapy._core.tls.events cimport EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MO
 
 
 cdef class Watch:
-    """A watched descriptor, such as a listening socket: while it is readable, each Python phase calls a callback.
+    """A watched descriptor, such as a listening socket, and its callback.
 
-    It is level triggered. Used only by the thread that owns it. The caller still owns the descriptor.
+    While the descriptor is readable, the reactor calls the callback in every pass of its loop, in the part of the pass
+    that runs Python code (the Python phase). The watch is level triggered. Only the thread that owns it may use it. The
+    caller still owns the descriptor.
     """
 
     def pause(self):

@@ -52,7 +52,9 @@ cdef inline void meter_add(RequestMeter *meter, int64_t requests, int64_t elapse
 
 
 cdef inline void meter_add_pending(RequestMeter **pending, RequestMeter *meter) noexcept nogil:
-    """Counts a request whose time is known only at the end of the wake-up. `pending` is the list of such meters."""
+    """Counts a request whose time is known only at the end of the wake-up, the present pass of the reactor's loop.
+    `pending` is the list of the meters with such requests.
+    """
     if meter.pending == 0:
         meter.next_pending = pending[0]
         pending[0] = meter
@@ -60,7 +62,9 @@ cdef inline void meter_add_pending(RequestMeter **pending, RequestMeter *meter) 
 
 
 cdef inline void meters_settle(RequestMeter **pending, int64_t elapsed_us) noexcept nogil:
-    """Counts the pending requests as having taken `elapsed_us`, at the end of a wake-up, and empties the list."""
+    """Counts the pending requests as having taken `elapsed_us`, at the end of a wake-up (pass of the reactor's loop),
+    and empties the list.
+    """
     cdef RequestMeter *meter = pending[0]
     while meter != NULL:
         meter_add(meter, meter.pending - meter.postponed, elapsed_us)

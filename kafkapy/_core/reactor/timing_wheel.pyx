@@ -19,7 +19,8 @@ cdef enum:
 
 
 cdef class Bucket:
-    """The entries of one slot of a level of the wheel, whose deadlines are in one interval.
+    """The entries of one slot of a level of the wheel. The slot covers an interval of time, which has all their
+    deadlines.
 
     Also stores the earliest of these deadlines, if it is known.
     """

@@ -143,7 +143,10 @@ cdef class TlsAcceptor:
         return (client.fd, *address_text(&client.peer), *address_text(&local))
 
     cdef void settle(self) noexcept:
-        """Makes `event_fd` unreadable, when no client is ready. The caller must hold the lock."""
+        """Makes `event_fd` unreadable until the next notification. The caller must hold the lock.
+
+        The caller must have found that no client is ready, which this method does not check.
+        """
         cdef uint64_t count
         if self.native.is_notified:
             self.native.is_notified = False
