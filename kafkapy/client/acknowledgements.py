@@ -82,7 +82,7 @@ class Acknowledgements:
     """The acknowledgements of one partition that are sent together. The object does not change after its construction.
 
     `runs` are in the order of offsets and do not overlap. `renewals` maps each offset with the type RENEW to its
-    record, which the application gets again after its lock was renewed.
+    record: the application gets the record again after the record's lock was renewed.
     """
 
     __slots__ = ("renewals", "runs")
@@ -138,7 +138,9 @@ class Acknowledgements:
 
 
 def _as_range(runs: Sequence[Run]) -> list[AcknowledgementRange]:
-    """Returns a list with one range for all runs, which follow each other without a gap; [] if there are no runs."""
+    """Returns a list with one range for all runs; [] if there are no runs. The runs must follow each other without a
+    gap.
+    """
     if len(runs) <= 1:
         return [AcknowledgementRange(run.first, run.last, [run.type]) for run in runs]
     types = [run.type for run in runs for _ in range(run.first, run.last + 1)]

@@ -121,8 +121,10 @@ class BrokerConnections:
         return sum(each.in_flight for each in list(self._connections.values()))
 
     def is_congested(self) -> bool:
-        """Returns whether the output queue of a connection is so full that no request can be added to it before the
-        next step.
+        """Returns whether the output queue of at least one connection is full.
+
+        A full queue accepts no request before the next step (pass of the network loop) has written queued requests to
+        the socket.
         """
         return not all(connection.has_room for connection in self._connections.values())
 

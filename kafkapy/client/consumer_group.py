@@ -48,8 +48,8 @@ class RebalanceListener(Protocol):
 class ConsumerGroup:
     """One consumer's part in its group; owns the consumer's Coordinator, GroupMembership and OffsetCommits.
 
-    `run` is a task of the network, called with its lock held; the other methods are called by the application's thread
-    without the lock, unless they say otherwise.
+    The client's network loop calls `run` in every pass, with the lock of the network held. The other methods are called
+    by the application's thread without the lock, unless they say otherwise.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Defers signal handlers while the main thread runs a step of a client's network.
+"""Defers signal handlers while the main thread runs a step, one pass of a client's network loop.
 
 A signal's handler runs between any two instructions of the main thread. A handler that raises
 an exception, such as Python's handler of Ctrl-C, would abort the step in the middle: requests would not be sent,

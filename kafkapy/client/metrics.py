@@ -336,14 +336,16 @@ class ClientMetrics:
         self.rebalances.add(self.last_rebalance_ms - began_ms)
 
     def listener_called(self, name: str, began_ms: int) -> None:
-        """Counts a call of a method of the rebalance listener, which began at `began_ms` (monotonic)."""
+        """Counts a call of the rebalance listener's method `name`. The call began at `began_ms` (monotonic) and has
+        ended.
+        """
         calls = self.listener_calls.get(name)
         if calls is None:
             calls = self.listener_calls[name] = self.samples()
         calls.add(self._clock.monotonic_ms() - began_ms)
 
     def polled(self) -> None:
-        """Counts a poll of a consumer, which begins now."""
+        """Counts a poll of a consumer. Called when the poll begins."""
         now_ms = self._clock.monotonic_ms()
         if self.last_poll_ms:
             self._between_polls_ms = now_ms - self.last_poll_ms

@@ -62,10 +62,10 @@ class OffsetCommits:
             raise ConfigError("To use the group management or offset commit APIs, you must provide a valid group.id")
 
     def positions(self) -> Offsets:
-        """Returns the positions of the assigned partitions that have one, with their leader epochs.
+        """Returns the offsets to commit: the position of each assigned partition that has one, with its leader epoch.
 
-        If `unread` has records of a partition, its position is the offset of the first of these records, without a
-        leader epoch.
+        The application has not yet seen the records in `unread`, although they were polled. If `unread` has records of
+        a partition, the result for this partition is the offset of the first of them, without a leader epoch.
         """
         found = {
             topic_partition: OffsetAndMetadata(state.position, "", state.leader_epoch)

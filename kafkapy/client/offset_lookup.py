@@ -105,9 +105,9 @@ def look_up_all(
     """Returns the offset at a timestamp of each partition; None if no record has that timestamp or a later one.
 
     `wanted` has the timestamps: ms since 1970, -1 for the latest or -2 for the earliest offset. Blocks; the caller must
-    not hold the network's lock. After a retriable error it waits for the backoff and for new metadata, which may name
-    another leader, and repeats the request. Raises an ApiError that is not retriable, and RequestTimedOut after
-    `timeout_s` seconds.
+    not hold the network's lock. After a retriable error the function waits for the backoff and for new metadata,
+    because the leader may have changed, and repeats the request. Raises an ApiError that is not retriable, and
+    RequestTimedOut after `timeout_s` seconds.
     """
     found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
     # The monotonic time (ms) and the number of metadata responses from which a partition may be looked up again.

@@ -352,7 +352,8 @@ class Producer(RecordAccumulator, Closing):
         topic_queues.sticky_bytes = 0
 
     def _on_batch_closed(self) -> None:
-        """Runs a step of the network after a batch was filled, unless another thread holds the network's lock.
+        """Runs a step (pass of the network loop) after a batch was filled, unless another thread holds the network's
+        lock.
 
         While requests are in flight, only every n-th batch causes a step, where n batches have about STEP_BYTES: the
         responses cause steps too, and a step for each small batch would be too many.
@@ -361,7 +362,9 @@ class Producer(RecordAccumulator, Closing):
             self._network.try_step()
 
     def _on_queue_opened(self) -> None:
-        """Ensures that a step runs after linger.ms; called when a partition gets its first waiting record."""
+        """Ensures that the network loop makes a step (pass) after linger.ms; called when a partition gets its first
+        waiting record.
+        """
         self._network.wake_for(self._network.clock.monotonic_ms() + self._linger_ms)
 
     def _wait_for_batch(self, batch: ProducerBatch, timeout: float | None) -> None:

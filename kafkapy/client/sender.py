@@ -374,8 +374,8 @@ class Sender:
 def _is_refusal(batch: ProducerBatch, error: Error) -> bool:
     """Returns whether the broker has certainly not written a batch that it answered with an error.
 
-    This is certain only at the first attempt: the broker may have written the batch at an earlier attempt, whose
-    response was lost.
+    This is certain only at the first attempt. At a later attempt, the broker may have written the batch before, if only
+    the response to an earlier attempt was lost.
     """
     return batch.attempts == 1 and not error.retriable and error is not Error.UNKNOWN_SERVER_ERROR
 

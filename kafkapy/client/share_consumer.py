@@ -40,7 +40,7 @@ OnAcknowledged = Callable[[dict[TopicPartition, frozenset[int]], ApiError | None
 
 
 class ShareConsumer(Closing):
-    """Reads records of topics as a member of a share group, whose members acknowledge record by record.
+    """Reads records of topics as a member of a share group. Members of share groups acknowledge record by record.
 
     `properties` has Apache Kafka's configuration keys of a share consumer; a key can also be a keyword argument, with
     `_` instead of `.`: `ShareConsumer(bootstrap_servers="localhost:9092", group_id="workers")`. Raises ConfigError for
@@ -151,9 +151,9 @@ class ShareConsumer(Closing):
         """Returns the next records; blocks up to `timeout` seconds while there are none.
 
         The broker acquires whole batches, so that a poll may return more than `max.poll.records` records, unless
-        `share.acquire.mode=record_limit`. If records of the last poll were acknowledged with the type RENEW, which
-        extends their acquisition locks, the poll returns these records again, and no others. A member must poll at
-        least every `max.poll.interval.ms`.
+        `share.acquire.mode=record_limit`. An acknowledgement of the type RENEW extends the acquisition lock of its
+        record. If records of the last poll were acknowledged in this way, the poll returns these records again, and no
+        others. A member must poll at least every `max.poll.interval.ms`.
 
         Raises AcknowledgementError in explicit mode if a record of the last poll is not acknowledged; UnreadableRecords
         for records that are damaged or cannot be deserialized; ApiError for an error that is not retried; NotSubscribed

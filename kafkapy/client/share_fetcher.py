@@ -51,9 +51,9 @@ def ignore_result(source: ShareSource, acknowledgements: Acknowledgements, error
 class Commit:
     """The acknowledgements that one call sends to one broker.
 
-    `waiting` has those that have no result yet. `is_final` marks the last commit to the broker, which ends the session.
-    `on_result(source, acknowledgements, error)` is called for each partition with a result: `source` is its ShareSource
-    (broker and partition), and `error` is None after a success.
+    `waiting` has those that have no result yet. `is_final` marks the last commit to the broker; this commit ends the
+    session. `on_result(source, acknowledgements, error)` is called for each partition with a result: `source` is its
+    ShareSource (broker and partition), and `error` is None after a success.
     """
 
     def __init__(self, waiting: ToSend, deadline_ms: int, on_result: OnAcknowledged, *, is_final: bool) -> None:
@@ -472,7 +472,7 @@ class ShareFetcher:
             self.errors.append(ApiError(error, f"Fetching {topic_partition}: {part.error_message or error.message}"))
 
     def _update_leader(self, topic_partition: TopicPartition, part: Any, response: Any) -> None:
-        """Stores the new leader of a partition, which a response names, and requests new metadata.
+        """Stores the leader that a response names for a partition, and requests new metadata.
 
         `part` is the partition's struct in the response.
         """

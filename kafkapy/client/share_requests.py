@@ -19,7 +19,7 @@ _FIRST_VERSION_WITH_ACQUIRE_MODE = 2
 
 
 class ShareRequests:
-    """Builds the requests of one share consumer, whose member id in its group and its sessions is `member_id`."""
+    """Builds the requests of one share consumer. `member_id` identifies the consumer in its group and sessions."""
 
     def __init__(self, config: ClientConfig, member_id: str) -> None:
         self._config = config

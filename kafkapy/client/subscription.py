@@ -157,7 +157,7 @@ class SubscriptionPattern(NamedTuple):
 
 
 class Subscription:
-    """Owns the partitions of a consumer, which are assigned manually or by its group.
+    """Owns the set of partitions that a consumer reads. They are assigned manually or by the consumer's group.
 
     A group subscription has topic names, a pattern that the client evaluates (`pattern`), or one that the coordinator
     evaluates (`server_pattern`).

@@ -32,7 +32,8 @@ class AdminLookups(AdminCalls):
     """The lookups of brokers, leaders and coordinators; their results are not cached between operations."""
 
     def _metadata(self, topics: Sequence[str] | None, deadline_ms: int) -> MetadataResponse:
-        """Returns the metadata of topics (None: all topics) and brokers, and stores the brokers in the cluster view.
+        """Returns the metadata of topics (None: all topics) and brokers, and stores the brokers in the client's
+        `Cluster`.
 
         The topics are not stored, because each operation looks up the leaders that it needs.
         """

@@ -47,8 +47,8 @@ class QuorumReplica(NamedTuple):
 class QuorumDescription(NamedTuple):
     """The state of the metadata quorum.
 
-    `leader` is the node id of the leading controller. `listeners` maps the node id of each voter to its addresses,
-    which are (host, port) by listener name.
+    `leader` is the node id of the leading controller. `listeners` maps the node id of each voter to a dictionary of
+    (host, port) by listener name.
     """
 
     leader: int

@@ -123,7 +123,7 @@ class RequestQueue:
         self._waiting: list[AdminRequest] = []
 
     def add(self, requests: Iterable[AdminRequest]) -> None:
-        """Adds requests to be sent in the next step."""
+        """Adds requests, which the next step (pass of the network loop) sends."""
         self._waiting += requests
 
     def give_up(self, requests: Iterable[AdminRequest], reason: str) -> None:

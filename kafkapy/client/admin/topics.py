@@ -353,7 +353,7 @@ def _described(result: Any) -> TopicDescription:
 
 
 def _partition(result: Any) -> PartitionDescription:
-    """Converts a partition of a DescribeTopicPartitions response, which has the eligible leader replicas."""
+    """Converts a partition of a DescribeTopicPartitions response, including its eligible leader replicas."""
     elr, last_known = result.eligible_leader_replicas, result.last_known_elr
     return PartitionDescription(
         result.partition_index,

@@ -80,7 +80,7 @@ def is_chain_header(name: str) -> bool:
 
 
 def without_chain(headers: Iterable[tuple[str, bytes | None]]) -> RecordHeaders:
-    """Returns the headers that do not belong to a retry chain, which are the application's."""
+    """Returns the application's own headers: the given ones without those of the retry chain."""
     return tuple(each for each in headers if not is_chain_header(each[0]))
 
 

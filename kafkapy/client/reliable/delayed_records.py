@@ -63,11 +63,11 @@ def delayed(
     headers: RecordHeaders = (),
     topic: str = DELAY_TOPIC,
 ) -> Output:
-    """Returns the record to send to the delay service, which delivers it to the topic `target`.
+    """Returns a record for the delay service, which will deliver the record's content to the topic `target`.
 
-    It is delivered at `at_ms` (ms since 1970), or `delay_ms` after its timestamp. A later record with the same key and
-    `record_id` replaces this one while it is pending; `cancellation` removes it.
-    Raises ValueError unless exactly one of the times is given.
+    The content is delivered at `at_ms` (ms since 1970), or `delay_ms` after the record's timestamp. A later record with
+    the same key and `record_id` replaces this one while it is pending; `cancellation` removes it. Raises ValueError
+    unless exactly one of the times is given.
     """
     if (at_ms is None) is (delay_ms is None):
         raise ValueError("Exactly one of at_ms and delay_ms is required")

@@ -224,7 +224,8 @@ class Processor(RelayService):
                 self._known_topics.add(output.topic)
 
     def _move(self, place: Place, record: SourceRecord, step: Step, error: Exception | None, batch: Batch) -> None:
-        """Sends a record, in the transaction `batch`, to the next topic of its chain, which `step` names.
+        """Sends a record, in the transaction `batch`, to the next topic of the record's retry chain. `step` names this
+        topic.
 
         `place` is the original topic and the number of the partition. `error` is the exception that the handler has
         raised, or None if the record moves because it has to stay behind an earlier record with its key.

@@ -159,7 +159,7 @@ class SideChannel:
 
 
 def channel_producer(properties: Mapping[str, Any]) -> Callable[[], Sender]:
-    """Returns a function that makes the producer of a channel, whose configuration is `properties`.
+    """Returns a function that makes the producer of a channel. `properties` is the producer's configuration.
 
     The producer has short time-outs, so that records do not accumulate while the brokers cannot be reached.
     """

@@ -50,7 +50,7 @@ class TimingWheel:
         return self._count
 
     def add(self, entry: int) -> None:
-        """Adds an entry that is not in the wheel, whose due time is `due_ms_of(entry)`."""
+        """Adds an entry with the due time `due_ms_of(entry)`. The entry must not be in the wheel yet."""
         node = entry + _HEADS
         if node >= len(self._next):
             new = array("I", range(len(self._next), node + 1))

@@ -50,7 +50,7 @@ def parse_parent(value: bytes | str | None) -> TraceParent:
 
 
 def new_span_id() -> bytes:
-    """Returns a random id of a span, which is not zero."""
+    """Returns a random id for a span. The id is not zero."""
     return os.urandom(SPAN_ID_BYTES - 1) + b"\x01"
 
 

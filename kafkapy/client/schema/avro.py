@@ -71,7 +71,7 @@ def parse_avro(registry: RegistryClient, schema: Schema) -> ParsedAvro:
 def expand_avro(registry: RegistryClient, schema: Schema) -> Any:
     """Returns a schema in which each reference to a named type is replaced by the type's definition.
 
-    References within the definition of the same type, which make it recursive, stay.
+    A reference of a recursive type to itself stays.
     """
     library = _library()
     named: dict[str, Any] = {}

@@ -201,10 +201,10 @@ def _known_file(pool: Any, name: str) -> Any:
 
 
 def message_class_at(file: Any, indexes: tuple[int, ...]) -> Any:
-    """Returns the class of a message in a file, whose path is `indexes` (the index of each enclosing message and of its
-    own).
+    """Returns the class of the message at the path `indexes` in a file.
 
-    Raises WrongFrame if the file has no such message.
+    The path has the index of each enclosing message, followed by the message's own index. Raises WrongFrame if the file
+    has no such message.
     """
     from google.protobuf.message_factory import GetMessageClass
 

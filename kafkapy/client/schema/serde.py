@@ -183,7 +183,7 @@ class SchemaDeserializer(ABC):
 
     @abstractmethod
     def parse(self, schema: Schema) -> Any:
-        """Returns the parsed form of a schema, which `deserialize` receives as `parsed`."""
+        """Returns the parsed form of a schema. The caller passes it to `deserialize` as `parsed`."""
 
     @abstractmethod
     def deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
