@@ -39,7 +39,7 @@ class Configuration:
     defaults: the program's own keys and their default values.
     prefixes: the prefixes of the keys of its clients, such as `kafkastore.`. If one prefix begins with another one, a
         key with the longer prefix does not count as a key with the shorter prefix.
-    old_names: the present name of a key by its older name, which is also accepted.
+    old_names: the present name of a key by its older name; older names are accepted too.
     """
 
     def __init__(

@@ -21,8 +21,9 @@ _WITH_REASON = (400, 408, 413, 415, 422)
 
 
 class RequestRefused(Exception):
-    """Raised to refuse a request, with the number of the error, which begins with the HTTP status, and a message for
-    the client."""
+    """Raised to refuse a request. The error has a number and a message for the client; the number begins with the HTTP
+    status.
+    """
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)

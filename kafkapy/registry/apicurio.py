@@ -1,6 +1,7 @@
-"""The part of Apicurio Registry's HTTP API, version 3, that its serializers for Kafka use.
+"""The part of the HTTP API (version 3) of Apicurio Registry that Apicurio's serializers for Kafka use.
 
-An artifact of the group `default` is a subject, and the global id and the content id of a version are its schema's id.
+An artifact in Apicurio's group `default` corresponds to a subject of this registry. The global id and the content id of
+an artifact's version are both the id of the schema that this registry stores for the version.
 """
 
 from __future__ import annotations

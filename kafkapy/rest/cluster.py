@@ -58,7 +58,7 @@ class ClusterClients:
             raise errors.of_cluster(error) from None
 
     async def describe(self, topic: str, *, is_fresh: bool = False) -> TopicDescription:
-        """Returns the description of a topic, which may be `describe_s` seconds old unless `is_fresh`.
+        """Returns the description of a topic. Unless `is_fresh`, the description may be up to `describe_s` seconds old.
 
         Raises RequestRefused if the topic does not exist.
         """

@@ -66,7 +66,10 @@ def encode_text(topic: str, value: Any) -> bytes | None:
 
 
 def decode_binary(data: bytes | None) -> str | None:
-    """Returns the base64 text by which the API represents `data`; None for None."""
+    """Returns `data`, the bytes of a record's key or value, as base64 text for JSON; None for None.
+
+    The function is called a decoder, as are all functions of this module that turn bytes into values for JSON.
+    """
     return None if data is None else base64.b64encode(data).decode()
 
 

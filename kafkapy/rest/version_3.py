@@ -268,7 +268,7 @@ class VersionThree:
     # Records
 
     async def produce(self, request: Request) -> Response:
-        """Sends the records of a request, whose body is a sequence of JSON objects, one for each record.
+        """Sends the records of a request. The request's body is a sequence of JSON objects, one for each record.
 
         The response has a line for each record, in the same order.
         """

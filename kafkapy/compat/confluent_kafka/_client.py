@@ -174,7 +174,7 @@ class Client:
             raise RuntimeError(self._closed_message)
 
     def _admin(self) -> Admin:
-        """Returns an admin client with the same configuration, which is made when it is first needed."""
+        """Returns an admin client with the configuration of this client. The first call makes it."""
         from kafkapy.client.admin import Admin
 
         with self._lock:

@@ -313,7 +313,8 @@ class Producer(Client):
         headers: Headers | None,
         report: Any,
     ) -> None:
-        """Adds a record by the general path, which accepts headers and topics whose partitions are not known yet.
+        """Adds a record by the slower, general path: the record may have headers, and its topic's partitions may not be
+        known.
 
         A record of an unknown topic waits until the partitions have been looked up. `report(metadata, error)` is called
         with the outcome; `report` is None if the program wants no report.

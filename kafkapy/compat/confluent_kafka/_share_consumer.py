@@ -44,7 +44,7 @@ _NOT_FOR_SHARE_GROUPS = (
 
 
 class ShareConsumer(Client):
-    """Reads records of topics as a member of a share group, which acknowledges record by record.
+    """Reads records of topics as a member of a share group. Members of share groups acknowledge record by record.
 
     `ShareConsumer(config)`; the keys are librdkafka's. A call while another thread is in a call raises
     ConcurrentModificationException. Every method of a closed consumer except `close` raises IllegalStateException.

@@ -201,8 +201,8 @@ class AdminClient(Client):
     def incremental_alter_configs(self, resources: list[ConfigResource], **kwargs: Any) -> Futures:
         """Makes the changes in the attribute `incremental_configs` of each resource.
 
-        Returns a future for each resource, whose result is an empty dictionary. If the option `validate_only` is True,
-        the broker only checks the changes.
+        Returns a future for each resource; the result of each future is an empty dictionary. If the option
+        `validate_only` is True, the broker only checks the changes.
         """
         limit_s = self._limit(kwargs, "validate_only")
         wanted = _resources(resources, TypeError)
@@ -219,8 +219,8 @@ class AdminClient(Client):
         """Replaces the configuration of each resource by its attribute `set_config_dict`. Deprecated.
 
         Reads the present configuration first, and removes the keys that are not in the new one. Returns a future for
-        each resource, whose result is an empty dictionary. If the option `validate_only` is True, the broker only
-        checks the changes.
+        each resource; the result of each future is an empty dictionary. If the option `validate_only` is True, the
+        broker only checks the changes.
         """
         warnings.warn(
             "alter_configs has been deprecated. Use incremental_alter_configs instead.", DeprecationWarning, 2
@@ -343,7 +343,9 @@ class AdminClient(Client):
         return self._operations.one(call)
 
     def describe_consumer_groups(self, group_ids: list[str], **kwargs: Any) -> Futures:
-        """Describes groups. Returns a future for each group id, whose result is a ConsumerGroupDescription."""
+        """Describes groups. Returns a future for each group id; the result of each future is a
+        ConsumerGroupDescription.
+        """
         limit_s = self._limit(kwargs, "include_authorized_operations")
         _refuse_authorized_operations(kwargs)
         checks.check_groups(group_ids, "described")
@@ -364,9 +366,9 @@ class AdminClient(Client):
     ) -> Futures:
         """Lists the committed offsets of one group: of the partitions in the request, or of all if it names none.
 
-        The request is a list with one element. Returns a future for the group id, whose result is a
-        ConsumerGroupTopicPartitions. If the option `require_stable` is True, the operation waits until no open
-        transaction has offsets of the group pending.
+        The request is a list with one element. Returns a dictionary that maps the group id to a future; the future's
+        result is a ConsumerGroupTopicPartitions. If the option `require_stable` is True, the operation waits until no
+        open transaction has offsets of the group pending.
         """
         limit_s = self._limit(kwargs, "require_stable")
         checks.check_group_offsets(list_consumer_group_offsets_request, "listing", alters=False)
@@ -386,8 +388,8 @@ class AdminClient(Client):
     ) -> Futures:
         """Sets the committed offsets of one group. The request is a list with one element.
 
-        Returns a future for the group id, whose result is a ConsumerGroupTopicPartitions; each partition has its error
-        or None.
+        Returns a dictionary that maps the group id to a future. The future's result is a ConsumerGroupTopicPartitions,
+        in which each partition has its error or None.
         """
         limit_s = self._limit(kwargs)
         checks.check_group_offsets(alter_consumer_group_offsets_request, "altering", alters=True)
@@ -429,7 +431,7 @@ class AdminClient(Client):
     def delete_records(self, topic_partition_offsets: list[TopicPartition], **kwargs: Any) -> Futures:
         """Deletes the records before the offset of each partition.
 
-        Returns a future for each partition, whose result is a DeletedRecords.
+        Returns a future for each partition; the result of each future is a DeletedRecords.
         """
         limit_s = self._limit(kwargs)
         checks.check_partitions_to_delete(topic_partition_offsets)
@@ -446,9 +448,9 @@ class AdminClient(Client):
     def describe_user_scram_credentials(self, users: list[str] | None = None, **kwargs: Any) -> Future[Any] | Futures:
         """Describes the SCRAM credentials of users.
 
-        Returns a future for each user, whose result is a UserScramCredentialsDescription. If `users` is None, returns
-        one future instead; its result is a dictionary with the description of each user that has credentials, by user
-        name.
+        Returns a future for each user; the result of each future is a UserScramCredentialsDescription. If `users` is
+        None, returns one future instead; its result is a dictionary with the description of each user that has
+        credentials, by user name.
         """
         limit_s = self._limit(kwargs)
         checks.check_users(users)
@@ -467,7 +469,7 @@ class AdminClient(Client):
         )
 
     def alter_user_scram_credentials(self, alterations: list[UserScramCredentialAlteration], **kwargs: Any) -> Futures:
-        """Creates, replaces and deletes SCRAM credentials. Returns a future for each user, whose result is None."""
+        """Creates, replaces and deletes SCRAM credentials. Returns a future for each user, with the result None."""
         limit_s = self._limit(kwargs)
         checks.check_alterations(alterations)
         upserts = [convert.upsertion(each) for each in alterations if isinstance(each, UserScramCredentialUpsertion)]

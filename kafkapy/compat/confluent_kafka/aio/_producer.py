@@ -48,7 +48,7 @@ class AIOProducer(AioClient):
     async def produce(
         self, topic: str, value: Any = None, key: Any = None, *args: Any, **kwargs: Any
     ) -> asyncio.Future[Message]:
-        """Adds a record and returns the future of its delivery, whose result is the Message.
+        """Adds a record and returns the future of its delivery. The future's result is the Message.
 
         `kwargs` may have `partition` and `timestamp`; headers raise NotImplementedError. Waits only while the queue is
         full. The future raises KafkaException if the delivery fails.

@@ -300,8 +300,8 @@ class SchemaRegistryClient(Closing):
     def set_compatibility(self, subject_name: str | None = None, level: str | None = None) -> dict[str, Any]:
         """Sets the compatibility level of a subject, or the global level if `subject_name` is None.
 
-        `level` is a name such as "BACKWARD"; None raises ValueError. Returns the JSON object of the response, which has
-        the level.
+        `level` is a name such as "BACKWARD"; None raises ValueError. Returns the JSON object of the response; it
+        contains the level.
         """
         if level is None:
             raise ValueError("level must be set")

@@ -51,7 +51,7 @@ def get_type(schema: Any) -> FieldType:
 
 
 def get_inline_tags(schema: Any) -> set[str]:
-    """Returns the tags of a property, which are in its schema under `confluent:tags`."""
+    """Returns the tags of a property: the elements of `confluent:tags` in `schema`, the property's schema."""
     return set(schema.get("confluent:tags") or ()) if isinstance(schema, dict) else set()
 
 

@@ -44,7 +44,7 @@ def is_map_field(fd: Any) -> bool:
 
 
 def get_inline_tags(fd: Any) -> set[str]:
-    """Returns the tags of a field, which are in Confluent's extension of the field's options."""
+    """Returns the tags of a field, read from Confluent's extension of the field's options."""
     options = fd.GetOptions()
     known = [value for extension, value in options.ListFields() if extension.number == _DESCRIPTION]
     if known:  # the program has imported the definition of the extension

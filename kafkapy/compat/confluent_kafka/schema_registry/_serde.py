@@ -176,7 +176,11 @@ class BaseSerde:
         self._validator: ValidationRuleExecutor | None = executor
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        """Sets the function that returns the id of the cluster, which the subject name strategy ASSOCIATED calls."""
+        """Sets `resolver` as the function that returns the id of the Kafka cluster.
+
+        The subject name strategy ASSOCIATED calls `resolver` when it looks up a subject. With any other strategy, this
+        method does nothing.
+        """
         if isinstance(self._strategy, AssociatedNameStrategy):
             self._strategy.set_cluster_id_resolver(resolver)
 

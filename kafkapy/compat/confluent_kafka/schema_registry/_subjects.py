@@ -121,7 +121,9 @@ class AssociatedNameStrategy:
         return name
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        """Sets the function that returns the id of the cluster, which is called when a subject is looked up."""
+        """Sets `resolver` as the function that returns the id of the Kafka cluster. It is called when a subject is
+        looked up.
+        """
         self._cluster_id = resolver
 
     def clear_cache(self) -> None:

@@ -15,7 +15,10 @@ VALIDATION_RULES_PROP = "confluent:rules"
 
 
 class ValidationRulesExecution(str, Enum):  # noqa: UP042 - the base that confluent-kafka has
-    """The time at which validation rules are executed: never, or before or after the domain rules."""
+    """The time at which a schema's validation rules are executed: never, before its domain rules, or after them.
+
+    Domain rules are the rules of the schema's rule set (`RuleSet.domain_rules`) that check or transform values.
+    """
 
     DISABLED = "DISABLED"
     BEFORE_DOMAIN_RULES = "BEFORE_DOMAIN_RULES"
