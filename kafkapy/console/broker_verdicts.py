@@ -1,7 +1,8 @@
 """The reasons of a group's lag that only brokers know: delays by quotas, and batches larger than the group's fetches.
 
-A fetch request names the client id, but neither the group nor the member. A broker's entry is therefore taken to be of
-this group if a member has the same client id and, for fetches, the same host and the partition.
+Brokers report quotas and fetches by client id, because a fetch request names neither the group nor the member. An entry
+of a broker's report is therefore attributed to the group if a member of the group has the client id of the entry. For a
+fetch, this member must also have the host of the entry, and the entry's partition must be assigned to it.
 """
 
 from __future__ import annotations

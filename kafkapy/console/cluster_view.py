@@ -1,4 +1,6 @@
-"""The view of one cluster: topics, sizes, offsets and groups, from a few requests for all topics together."""
+"""The data of one cluster that the pages show: topics, sizes, offsets and groups, from a few requests for all topics
+together.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,7 @@ class ClusterView:
         mask_rules: Sequence[MaskRule] = (),
         facts: BrokerFacts | None = None,
     ) -> None:
-        """Sets the properties of the clients, which contain `bootstrap.servers`; does not connect.
+        """Stores `properties`, the configuration of the clients, which has `bootstrap.servers`. Does not connect.
 
         `metadata_directory` is a log directory of this machine from which to read the metadata log, or None. `schemas`
         decodes keys and values with the schemas of the cluster's registry, or is None. `zookeeper` is the connect
@@ -157,7 +159,7 @@ class ClusterView:
             admin.close()
 
     def forget(self) -> None:
-        """Removes all cached values. Called after a change of the cluster, which makes them outdated."""
+        """Removes all cached values. Called after a change of the cluster, because the values are then outdated."""
         self._cache.clear()
 
     # The cluster

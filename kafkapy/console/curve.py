@@ -1,4 +1,6 @@
-"""A curve of the history as the points of an SVG, which needs no script, and the figures that describe it in words."""
+"""A curve of the history: its points for an SVG image, which needs no script, and the figures that describe the curve
+in words.
+"""
 
 from __future__ import annotations
 

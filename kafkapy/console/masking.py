@@ -93,7 +93,7 @@ def parse_rule(text: str) -> MaskRule:
 
 
 def mask_of(rules: Sequence[MaskRule], topic: str) -> Mask:
-    """Returns the mask of a topic, which has the parts of all rules that fit its name."""
+    """Returns the mask of a topic: the combined masks of all rules that fit the topic's name."""
     found = NO_MASK
     for rule in rules:
         if fnmatchcase(topic, rule.topics):

@@ -17,7 +17,7 @@ URLS_KEY = "kafkapy.metrics.urls"
 def addresses_of(place: str) -> tuple[PageAddress, ...]:
     """Returns the addresses that `place` names: URLs separated by commas, or a file.
 
-    The file is the configuration of a broker, whose metrics listener it configures, or it has the URLs as
+    The file is the configuration file of a broker with a metrics listener, or it has the URLs as
     `kafkapy.metrics.urls`, with `kafkapy.metrics.username` and `kafkapy.metrics.password`, and the keys `ssl.*` of a
     client for https. Raises ConfigError or ToolError.
     """

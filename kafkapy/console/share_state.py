@@ -36,7 +36,7 @@ Place = tuple[object, int]
 
 
 class Deliveries(NamedTuple):
-    """The numbers of records, from the start offset of a share partition on, whose delivery state is stored.
+    """The numbers of the records of a share partition whose delivery state is stored. They begin at the start offset.
 
     `again` counts the records that will be delivered again. `acknowledged` counts the records that were acknowledged
     although an earlier record was not. `archived` counts the records whose delivery was given up. `most_deliveries` is

@@ -68,7 +68,7 @@ async def _gathered(chunks: Iterator[str], stop: Callable[[], None]) -> AsyncIte
 
 
 def _close(chunks: Iterator[str], running: Lock) -> None:
-    """Closes the generator of a page that the browser has left, which releases what the generator holds.
+    """Closes the generator of a page that the browser has left, to release what the generator holds.
 
     Waits until the thread that runs the generator has left it. Without this the garbage collector would close it, at
     any later time.

@@ -1,5 +1,4 @@
-"""The pages of the console: the path of each page, which is appended to the path of a cluster, and the function that
-makes the page."""
+"""The pages of the console: the path of each page, relative to the path of its cluster, and the function for it."""
 
 from __future__ import annotations
 
