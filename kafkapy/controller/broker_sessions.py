@@ -84,18 +84,19 @@ class _BrokerState:
 
 
 class BrokerSessions:
-    """The sessions and the metadata offsets of all brokers, by (broker id, broker epoch).
+    """The session and the metadata offsets of each broker. A broker is identified by its id and epoch.
 
     Any thread may call `contact`, so that a busy controller does not fence brokers that are alive; all other methods
-    run on the quorum thread.
+    run on the quorum thread, which runs the controller.
     """
 
     __slots__ = ("_contacts", "_session_timeout_ms", "_states")
 
     def __init__(self, image: MetadataImage, session_timeout_ms: int, monotonic_ms: int) -> None:
-        """Begins a session for every unfenced broker of `image`, since its last heartbeat is not known.
+        """Begins a session for every unfenced broker of `image`, as if it had sent a heartbeat now.
 
-        A session ends `session_timeout_ms` after the last heartbeat, or after `monotonic_ms`, the present time.
+        The time of the broker's last heartbeat is not known. `monotonic_ms` is the present time. A session ends
+        `session_timeout_ms` after the broker's last heartbeat.
         """
         self._session_timeout_ms = session_timeout_ms
         self._states: dict[tuple[int, int], _BrokerState] = {}
@@ -319,8 +320,8 @@ def _directory_changes(
 ) -> list[MessageAndVersion]:
     """Returns the records for failed and cordoned log directories that a heartbeat reports.
 
-    `records` are the other changes of the heartbeat, which come first in the log. The result is computed from the image
-    after these changes, because one heartbeat may both unfence a broker and report a failed directory.
+    `records` are the other records that the heartbeat causes; they come first in the log. The result is computed from
+    the image after these changes, because one heartbeat may both unfence a broker and report a failed directory.
     """
     changes: list[MessageAndVersion] = []
     if levels.supports_directory_assignment(image.metadata_version) and request.offline_log_dirs:

@@ -19,9 +19,9 @@ FRACTION = 1e-6
 
 
 class Largest(NamedTuple):
-    """The largest value of an integer quota.
+    """The largest value that an integer quota may have, and the integer type that sets this limit.
 
-    `kind` is the integer type as Kafka's error message writes it, such as "an INT".
+    `kind` is the name of the type with its article, such as "an INT", as Kafka's error message contains it.
     """
 
     value: float

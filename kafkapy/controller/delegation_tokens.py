@@ -43,7 +43,7 @@ class TokenSettings(NamedTuple):
 
 
 class NewToken(NamedTuple):
-    """A delegation token to create, at the request of `requester`.
+    """A delegation token to create. `requester` is the principal that has sent the request.
 
     `renewers` may renew the token in addition to `owner`.
     If `max_lifetime_ms` is not positive, the token may be valid as long as the configuration permits.
@@ -86,7 +86,7 @@ def create_token(
 def renew_token(
     image: MetadataImage, requester: Principal, hmac_bytes: bytes, period_ms: int, settings: TokenSettings, wall_ms: int
 ) -> ControllerResult[int]:
-    """Sets the expiry of the token with the HMAC `hmac_bytes` to `period_ms` after `wall_ms`, the present time.
+    """Sets the expiry of the token with the HMAC `hmac_bytes` to `period_ms` from now; `wall_ms` is the present time.
 
     The period is delegation.token.expiry.time.ms instead if `period_ms` is not positive or is greater than this value.
     The expiry is never after the end of the token's maximum lifetime. The response is the new expiry in ms since 1970.
@@ -105,8 +105,8 @@ def expire_token(
 ) -> ControllerResult[int]:
     """Removes the token with the HMAC `hmac_bytes`, or sets its expiry.
 
-    It is removed if `period_ms` is negative; otherwise it expires `period_ms` after `wall_ms`, the present time. The
-    response is the expiry in ms since 1970. Raises ApiError if `requester` may not change the token, if it does not
+    It is removed if `period_ms` is negative; otherwise it expires `period_ms` from now. `wall_ms` is the present time.
+    The response is the expiry in ms since 1970. Raises ApiError if `requester` may not change the token, if it does not
     exist, or if the expiry of an expired token is to be set.
     """
     _check_enabled(image, settings)

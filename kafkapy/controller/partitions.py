@@ -79,7 +79,7 @@ def alter_partitions(
 def alter_partition(
     image: MetadataImage, broker_id: int, request: AlterPartition, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[AlteredPartition]:
-    """Changes the ISR of one partition, at the request of the broker in this process.
+    """Changes the ISR of one partition for the broker in this process, `broker_id`, which leads the partition.
 
     The broker epoch is not checked. Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH,
     NOT_CONTROLLER (the image is older than the broker's state), INVALID_UPDATE_VERSION, INVALID_REQUEST,

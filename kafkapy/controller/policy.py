@@ -3,7 +3,7 @@
     create.topic.policy.class.name    validate(CreateTopicRequest)
     alter.config.policy.class.name    validate(AlterConfigRequest)
 
-A policy is called on the quorum thread, after all other checks of the change have passed.
+A policy is called on the quorum thread, which runs the controller, after all other checks of the change have passed.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ class PolicyFailure(ApiError):
 
 class Policies:
     """Owns the policy for new topics and the policy for changes of configuration; each is None if none is configured.
-    Used on the quorum thread."""
+    Used only on the quorum thread, which runs the controller.
+    """
 
     def __init__(self, create_topic: Policy | None = None, alter_config: Policy | None = None) -> None:
         self._create_topic = create_topic

@@ -23,8 +23,9 @@ class Controller(Protocol):
         ...
 
     def submit(self, operation: Operation[Response]) -> Future[Response]:
-        """Calls `operation(image)` on the quorum thread and commits the records that it returns. The Future gets the
-        response once the records are committed and all listeners of this process have been notified.
+        """Calls `operation(image)` on the thread of the controller (the quorum thread), and commits the records that it
+        returns. `image` is the newest state of the metadata. The Future gets the response once the records are
+        committed and all listeners of this process have been notified.
 
         The Future fails with the ApiError that the operation raises, or with NOT_CONTROLLER if this node is not the
         active controller.

@@ -82,7 +82,7 @@ def _deletion(image: MetadataImage, deletion: ScramDeletion) -> MessageAndVersio
 
 
 def credential_record(upsertion: ScramUpsertion) -> UserScramCredentialRecord:
-    """Returns the record of a credential, which contains the keys that verify a password, but not the password.
+    """Returns the record of a credential. It contains the keys that verify a password, but not the password.
 
     Raises ApiError: UNACCEPTABLE_CREDENTIAL if the number of iterations is too small or too large, and
     UNKNOWN_SERVER_ERROR if the upsertion has neither keys nor a salted password.

@@ -1,8 +1,9 @@
 """Runs the controller's operations while this node leads the quorum, and publishes their records once committed.
 
-Each operation sees the image with the records of all operations before it, committed or not. The records of all
-operations that are run together are appended together. Responses are sent in the order of the operations. A response is
-delayed, and may be sent after later ones, if a listener has not yet applied the changes that the response reports.
+Each operation sees the image (the state of the metadata) with the records of all operations before it, committed or
+not. The records of all operations that are run together are appended together. Responses are sent in the order of the
+operations. A response is delayed, and may be sent after later ones, if a listener has not yet applied the changes that
+the response reports.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ Encode = Callable[[int, Sequence[MessageAndVersion]], tuple[list[bytes], int]]
 
 
 class Submitted(NamedTuple):
-    """An operation that waits to be run on the quorum thread, and the future that gets its response."""
+    """An operation that waits to be run on the quorum thread (see `controller_loop`), and the future that gets its
+    response.
+    """
 
     operation: Operation[Any]
     future: Future[Any]

@@ -150,13 +150,14 @@ class BrokerHeartbeats:
         self._unfenced.result()
 
     def report_cordoned(self) -> None:
-        """Reports the cordoned log directories with the next heartbeat, which is sent at once. Any thread; does not
-        wait."""
+        """Sends a heartbeat at once that reports the cordoned log directories. Any thread may call it; it does not
+        wait.
+        """
         if self.broker_epoch >= 0:  # else the first heartbeat contains them
             self._thread.post(self._communicate)
 
     def report_offline(self, directory_id: bytes) -> None:
-        """Reports a failed log directory with the next heartbeat, which is sent at once. Any thread; does not wait."""
+        """Sends a heartbeat at once that reports a failed log directory. Any thread may call it; it does not wait."""
         self._thread.post(lambda: self._report(directory_id))
 
     def give_up_leaderships(self) -> None:

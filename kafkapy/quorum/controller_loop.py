@@ -47,7 +47,7 @@ Result = TypeVar("Result")
 
 
 class _AwaitedWork:
-    """A function that the quorum thread will call. `future` fails if that thread ends first."""
+    """A function that the quorum thread (see the module) will call. `future` fails if that thread ends first."""
 
     def __init__(self, work: Callable[[], None], future: Future[Any]) -> None:
         self._work = work
@@ -397,8 +397,8 @@ class ControllerLoop:
     def _activate_if_due(self) -> None:
         """Makes this node the active controller if it leads and the whole log is committed and replayed.
 
-        This appends records to the log. The method must therefore not be called while the quorum carries out effects of
-        the Raft machine.
+        This appends records to the log. The method must therefore not be called while the quorum carries out effects
+        (such as writes) of the Raft machine.
         """
         if not self._is_activation_due:
             return

@@ -32,8 +32,8 @@ class ControllerRegistrar:
     """Sends the registration of this controller to the active controller until the metadata contain it. Called as a
     listener of the metadata.
 
-    `on_metadata` and `take_over` are called on the quorum thread. Everything else happens on the node thread, which
-    runs the connections to other nodes.
+    `on_metadata` and `take_over` are called on the quorum thread, which runs Raft and replays the metadata. Everything
+    else happens on the node thread, which runs the connections to other nodes.
     """
 
     def __init__(self, thread: NodeThread, channel: ControllerChannel, registration: ControllerRegistration) -> None:

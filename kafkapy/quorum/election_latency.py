@@ -6,7 +6,7 @@ from __future__ import annotations
 class ElectionLatency:
     """The number, sum and maximum (in ms) of the periods in which this node knew no leader of the quorum.
 
-    Written by the quorum thread, read by any.
+    Written by the quorum thread, which runs Raft; any thread may read it.
     """
 
     __slots__ = ("_since_ms", "count", "longest_ms", "sum_ms")

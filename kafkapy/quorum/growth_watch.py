@@ -10,7 +10,7 @@ from kafkapy.metadata.image import MetadataImage
 
 class GrowthWatch:
     """Calls `on_growth` once, when the cluster has another broker or the quorum another voter. Called as a listener of
-    the metadata. Only the quorum thread may use it.
+    the metadata. Only the quorum thread, which replays the metadata, may use it.
     """
 
     def __init__(self, node_id: int, is_only_voter: Callable[[], bool], on_growth: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ from kafkapy.quorum.controller_loop import MetadataListener
 
 class HeldListener:
     """Queues metadata changes until `release` is called, and passes them, in order, to the listener that the
-    constructor has received. Only the quorum thread may use it.
+    constructor has received. Only the quorum thread, which replays the metadata, may use it.
     """
 
     def __init__(self, listener: MetadataListener) -> None:
@@ -30,7 +30,7 @@ class HeldListener:
         return None
 
     def release(self) -> list[Future[None]]:
-        """Passes the queued changes to the wrapped listener, which gets every later change at once.
+        """Passes the queued changes to the wrapped listener. Later changes are passed to it at once.
 
         Returns the Futures of the queued changes that the wrapped listener has not applied yet.
         """

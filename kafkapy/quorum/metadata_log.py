@@ -2,7 +2,7 @@
 
 Another program may append to them (Apache Kafka, started on a live directory, writes before it notices that the
 directory is locked): every append first checks that the file ends where the last append ended, and cuts off the bytes
-of another program. There is one writer, the quorum thread.
+of another program. The only writer in this process is the quorum thread, which runs Raft.
 """
 
 from __future__ import annotations

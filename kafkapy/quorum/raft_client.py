@@ -119,8 +119,8 @@ def _about_leader(
 ) -> Any:
     """Returns the wire form of a BeginQuorumEpoch or EndQuorumEpoch request, in which a leader names itself.
 
-    `wire` is the class of the wire request. `partition` is an object for its only partition, whose index, leader and
-    epoch are set here; `fields` are further fields of the wire request.
+    `wire` is the class of the wire request. `partition` is an object for the request's only partition; this function
+    sets its index, leader and epoch. `fields` are further fields of the wire request.
     """
     partition.partition_index = METADATA_PARTITION
     partition.leader_id, partition.leader_epoch = request.leader_id, request.epoch

@@ -20,7 +20,9 @@ logger = logging.getLogger("kafka.raft.KafkaNetworkChannel")
 
 
 class RaftTransport:
-    """Owns the channels to the other voters and to the bootstrap servers. Only the quorum thread may use it."""
+    """Owns the channels to the other voters and to the bootstrap servers. Only the quorum thread, which runs Raft, may
+    use it.
+    """
 
     def __init__(self, thread: NodeThread, *, client_id: str, listener_name: str, request_timeout_ms: int) -> None:
         """Creates a transport without connections; the connections will run on the node thread `thread`.

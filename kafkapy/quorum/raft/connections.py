@@ -33,8 +33,9 @@ class Connections:
         self.fetch_deadline_ms = 0
 
     def ready_ms(self, node_id: int, monotonic_ms: int) -> int:
-        """Returns the earliest time at which a request may be sent to a node; `monotonic_ms`, the current time, if it
-        may be sent now."""
+        """Returns the earliest time at which a request may be sent to a node. `monotonic_ms` is the present time; it is
+        the result if the request may be sent now.
+        """
         in_flight = self._in_flight.get(node_id)
         until_ms = self._resume_ms.get(node_id, 0) if in_flight is None else in_flight[1]
         return max(until_ms, monotonic_ms)

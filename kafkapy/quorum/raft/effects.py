@@ -1,4 +1,4 @@
-"""The effects that the Raft machine asks its driver to carry out, in the order in which it returns them.
+"""The effects that the Raft machine returns. Its driver, `MetadataQuorum`, carries them out in the returned order.
 
 An effect that writes (SaveElection, Truncate, AppendFetched, AppendControl, WriteSnapshotChunk, StartAtSnapshot) is
 carried out completely, and durably where the class says so, before the next effect. If it fails, the driver stops the
@@ -27,8 +27,8 @@ class ElectionState(NamedTuple):
 
 
 class SaveElection(NamedTuple):
-    """Replaces the file quorum-state; the new content is durable before the driver carries out the next effect.
-    `is_dynamic` selects data_version 1, which stores the directory id of the voted replica too.
+    """Replaces the file quorum-state; the new content is durable before the driver (`MetadataQuorum`) carries out the
+    next effect. `is_dynamic` selects data_version 1, which stores the directory id of the voted replica too.
     """
 
     state: ElectionState
@@ -100,7 +100,7 @@ class Send(NamedTuple):
 
 
 class Respond(NamedTuple):
-    """Sends the response to a request; `token` is the one that the driver passed to `receive` with the request."""
+    """Sends the response to a request. `token` is the value that the caller passed to `receive` with the request."""
 
     token: Any
     response: Response

@@ -246,10 +246,11 @@ def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) 
 
 
 def handle_end(node: RaftNode, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:
-    """Handles EndQuorumEpoch of a leader that resigns: shortens the fetch timeout according to this node's rank among
-    the preferred candidates.
+    """Handles EndQuorumEpoch, with which a leader announces that it resigns.
 
-    If this node is the leader that the request names, it resigns: an administrator has sent the request.
+    Shortens the time after which this node asks for votes itself, according to this node's rank among the preferred
+    candidates. An administrator may send the request to the leader: if this node is the leader that the request names,
+    this node resigns.
     """
     if not is_our_cluster(node, request.cluster_id):
         return EndQuorumEpochResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
@@ -270,7 +271,7 @@ def _identity(leader: Leader) -> tuple[int, int]:
 
 
 def _resign(node: RaftNode, leader: Leader, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:
-    """Gives up the leadership on request of an administrator, in favour of the preferred candidates.
+    """Resigns, because an administrator has requested it: the preferred candidates shall become leader instead.
 
     Nodes never send such a request: it is an extension of kafkapy. Apache Kafka's leaders ignore it.
     """

@@ -236,7 +236,9 @@ def handle_snapshot_response(node: RaftNode, request: FetchSnapshotRequest, resp
 def started_at_snapshot(
     node: RaftNode, snapshot_id: OffsetAndEpoch, voters: VoterSet | None, kraft_version: int
 ) -> None:
-    """Begins the log at the end of a snapshot that the driver has stored; its records are committed."""
+    """Begins the log at the end of a snapshot that the machine's driver has stored. The snapshot's records are
+    committed.
+    """
     node.log.start_at(snapshot_id, voters, kraft_version)
     node.voters_changed()
     if isinstance(node.state, Follower):

@@ -15,8 +15,8 @@ def _epoch_of(entry: tuple[int, int]) -> int:
 
 
 class LogView:
-    """The offsets, epochs, snapshots and voter sets of the metadata log. The machine needs nothing else of the log:
-    only the driver reads its records.
+    """The offsets, epochs, snapshots and voter sets of the metadata log. The Raft machine needs nothing else of the
+    log: only its driver (`MetadataQuorum`) reads the records.
 
     The newest snapshot is never ahead of the log. If the driver opens a log that ends before its newest snapshot (in an
     earlier epoch, or in the same epoch at a lower offset), it first replaces the log with an empty one that begins at

@@ -1,7 +1,7 @@
 """Requests and responses of the metadata quorum, without their wire form.
 
-The driver translates them to and from the messages of `kafkapy.protocol`. Where the translation is not obvious, the
-docstring of the class explains it. `node_id` -1 and `epoch` -1 mean "none".
+The driver of the Raft machine (`MetadataQuorum`) translates them to and from the messages of `kafkapy.protocol`. Where
+the translation is not obvious, the docstring of the class explains it. `node_id` -1 and `epoch` -1 mean "none".
 
 Every response of the quorum names the leader that the sender knows. The machine returns all endpoints of that leader;
 the driver writes the endpoint of the listener on which the request arrived, if there is one. A received response

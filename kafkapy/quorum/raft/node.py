@@ -100,8 +100,8 @@ class RaftNode:
         """True if this node may stand for election: it is a voter, or its removal is not known to be committed.
 
         In Kafka, only a voter may stand. But a leader of two voters may fail after it has appended its own removal and
-        before the other voter has fetched it. The other voter then needs the vote of the former leader, which does
-        not grant it, because the former leader's log is longer. Without this rule, no leader would be elected again.
+        before the other voter has fetched it. The other voter then needs the vote of the former leader. The former
+        leader refuses it, because its own log is longer. Without this rule, no leader would be elected again.
         """
         return self.is_voter or (self._was_voter and self.log.voters_offset() >= self.high_watermark)
 

@@ -102,7 +102,7 @@ def _evaluate(node: RaftNode, leader: Leader, request: FetchRequest) -> FetchRes
 
 
 def _position(node: RaftNode, offset: int, epoch: int) -> tuple[OffsetAndEpoch | None, OffsetAndEpoch | None]:
-    """Compares the log of a follower, which ends at `offset` with a record of `epoch`, with the leader's log.
+    """Compares a follower's log with the leader's log. The follower's log ends at `offset` with a record of `epoch`.
 
     Returns (None, None) if the follower can fetch from `offset`; (snapshot id, None) if it has to load this snapshot
     first; and (None, epoch and its end offset in the leader's log) if the follower's log differs and must be truncated.
@@ -186,7 +186,7 @@ def update_high_watermark(node: RaftNode, leader: Leader) -> None:
 
 
 def handle_fetch_snapshot(node: RaftNode, request: FetchSnapshotRequest) -> FetchSnapshotResponse:
-    """Returns the response to a FetchSnapshot; the driver adds the requested bytes of the snapshot file."""
+    """Returns the response to a FetchSnapshot. The driver then adds the requested bytes of the snapshot file."""
     if not is_our_cluster(node, request.cluster_id):
         return FetchSnapshotResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
     error = leader_error(node, request.epoch)
