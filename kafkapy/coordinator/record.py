@@ -20,7 +20,9 @@ class CoordinatorRecord(NamedTuple):
 
 
 class StateChange(Enum):
-    """Says when the changes of an operation are made to the shard's state in memory."""
+    """Says when the changes of an operation are made to the state in memory of the shard (one partition of an internal
+    topic).
+    """
 
     REPLAY = "after the append, by replaying the records"
     # For classic groups, whose members are not in the log before the leader's SyncGroup; the records are read only

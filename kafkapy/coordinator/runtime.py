@@ -316,8 +316,10 @@ class CoordinatorRuntime(Generic[S]):
         on_response: Callable[[R], None],
         on_error: ErrorResponder,
     ) -> None:
-        """Appends the records of the result, replays them into the shard, and calls `on_response` when they are
-        committed, or `on_error(error, message)` if they could not be written."""
+        """Appends the records of the result, and replays them into the shard, the partition's state in memory.
+
+        Calls `on_response` when the records are committed, or `on_error(error, message)` if they could not be written.
+        """
         try:
             base_offset = self.log.log_end_offset(active.partition)
         except ApiError as failure:

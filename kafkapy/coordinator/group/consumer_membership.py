@@ -86,10 +86,10 @@ class ConsumerHeartbeatCall(NamedTuple):
 
 
 class ConsumerMembership:
-    """The handler of the heartbeats of consumer groups; the shard owns `groups`. Only the thread that owns it may use
-    it.
+    """The handler of the heartbeats of consumer groups. Only the thread that owns it may use it.
 
-    A method reads the group and returns the records of the change; the members change when these records are replayed.
+    `groups` belongs to the shard, the state of one partition of `__consumer_offsets`. A method reads the group and
+    returns the records of the change; the members change when these records are replayed.
     """
 
     def __init__(
@@ -446,10 +446,11 @@ def check_regex(expression: str) -> None:
 
 
 def _validate_epoch(member: ConsumerMember, call: ConsumerHeartbeatCall) -> None:
-    """Raises ApiError FENCED_MEMBER_EPOCH if the request's epoch is not the member's epoch.
+    """Raises ApiError FENCED_MEMBER_EPOCH unless the member epoch in the request is the epoch that `member` has here.
 
-    The previous epoch is accepted if the client says that it has only partitions that the member still has, because in
-    that case the response with the new epoch may have been lost.
+    The previous epoch of the member is also accepted, because the response with the new epoch may have been lost. It is
+    accepted only if the request lists the partitions that the client owns, and all of them are still assigned to the
+    member.
     """
     epoch, current = call.member_epoch, member.member_epoch
     if epoch == current:

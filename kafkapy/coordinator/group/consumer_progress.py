@@ -175,7 +175,7 @@ def _assign(
     """Computes the target assignment of all members after `change`, and appends the targets that have changed to
     `records`.
 
-    Returns the partitions by topic id, by member id.
+    Returns a dictionary for each member id: the numbers of its partitions by topic id.
     """
     changed = change.after
     members = {**group.members, changed.member_id: changed}

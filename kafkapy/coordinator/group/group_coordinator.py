@@ -1,5 +1,6 @@
-"""The group coordinator of this broker: runs each request on the shard of its group, and responds when the change is
-durable."""
+"""The group coordinator of this broker: runs each request on the shard of its group, which is the state of one
+partition of `__consumer_offsets`, and responds when the change is durable.
+"""
 
 from __future__ import annotations
 

@@ -72,10 +72,11 @@ class ShareHeartbeatResult(NamedTuple):
 
 
 class ShareMembership(NoClassicMembers):
-    """The handler of the heartbeats of share groups; the shard owns `groups`. Only the thread that owns it may use it.
+    """The handler of the heartbeats of share groups. Only the thread that owns it may use it.
 
-    A method reads the group and returns the records of the change; the group changes when these records are replayed.
-    JoinGroup, SyncGroup, Heartbeat and LeaveGroup are refused.
+    `groups` belongs to the shard, the state of one partition of `__consumer_offsets`. A method reads the group and
+    returns the records of the change; the group changes when these records are replayed. JoinGroup, SyncGroup,
+    Heartbeat and LeaveGroup are refused.
     """
 
     def __init__(self, context: ShardContext, settings: ShareGroupSettings, groups: dict[str, Group]) -> None:
@@ -265,10 +266,13 @@ class ShareMembership(NoClassicMembers):
     def initialized(
         self, group_id: str, succeeded: Mapping[bytes, Iterable[int]], failed: Mapping[bytes, Iterable[int]]
     ) -> CoordinatorResult[bool]:
-        """Returns the record that marks the states of `succeeded` as initialized, and ends the initialization of
-        `failed`. Both are partitions by topic id.
+        """Returns the record with the results of initializing states of share partitions.
 
-        The response is True; it is False, without a record, if the share group no longer exists.
+        Both arguments map topic ids to partitions. The record marks the states of the partitions in `succeeded` as
+        initialized. The partitions in `failed` no longer count as being initialized, so that a later heartbeat begins
+        again.
+
+        The response is True. If the share group no longer exists, the response is False, and there is no record.
         """
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup):

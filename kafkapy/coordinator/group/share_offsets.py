@@ -107,7 +107,7 @@ class ShareOffsets:
         on_errors: Callable[[Mapping[tuple[bytes, int], Error]], None],
         refuse: ErrorResponder,
     ) -> None:
-        """Sets the start offsets of partitions of a group without members, which is created if it does not exist.
+        """Sets the start offsets of partitions of a group that has no members. A group that does not exist is created.
 
         `offsets` maps each topic id to the new start offsets by partition id. Either `on_errors` is called with the
         error of each (topic id, partition id), or `refuse(error, message)` if the whole request is refused, for example

@@ -29,8 +29,9 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ClassicMembership:
-    """The handlers of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The object has no state; the shard owns the
-    groups. Only the thread that owns it may use it."""
+    """The handlers of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The object has no state: the groups belong to the
+    shard, the state of one partition of `__consumer_offsets`. Only the thread that owns the shard may use it.
+    """
 
     def __init__(self, rebalance: ClassicRebalance, config: GroupConfig, new_uuid: Callable[[], str]) -> None:
         self._rebalance = rebalance
@@ -300,7 +301,9 @@ class ClassicMembership:
 
 
 def _adopt(member: ClassicMember, call: JoinCall) -> None:
-    """Stores the protocols and timeouts of the request in the member, which then waits for the next generation."""
+    """Stores the protocols and timeouts of the JoinGroup request in the member. The member then waits for the next
+    generation.
+    """
     member.protocols = call.protocols
     member.session_timeout_ms = call.session_timeout_ms
     member.rebalance_timeout_ms = call.rebalance_timeout_ms

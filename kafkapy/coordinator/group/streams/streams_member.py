@@ -58,9 +58,9 @@ def _contains(mine: Mapping[str, Collection[int]], theirs: Tasks) -> bool:
 class StreamsMember(NamedTuple):
     """A member of a streams group. The object does not change after its construction.
 
-    `process_id` names the instance of the application, whose threads share their local state. `user_endpoint` is the
-    host and port for interactive queries. `assigned` are the tasks that the member has; `pending_revocation` are tasks
-    that it has to revoke and may still run. `client_tags` are sorted.
+    `process_id` names the instance of the application: members with the same process id share their local state.
+    `user_endpoint` is the host and port for interactive queries. `assigned` are the tasks that the member has;
+    `pending_revocation` are tasks that it has to revoke and may still run. `client_tags` are sorted.
     """
 
     member_id: str

@@ -85,10 +85,10 @@ class StreamsHeartbeatResult(NamedTuple):
 
 
 class StreamsMembership:
-    """The handler of the heartbeats of streams groups; the shard owns `groups`. Only the thread that owns it may use
-    it.
+    """The handler of the heartbeats of streams groups. Only the thread that owns it may use it.
 
-    A method reads the group and returns the records of the change; the members change when these records are replayed.
+    `groups` belongs to the shard, the state of one partition of `__consumer_offsets`. A method reads the group and
+    returns the records of the change; the members change when these records are replayed.
     """
 
     def __init__(self, context: ShardContext, settings: StreamsGroupSettings, groups: dict[str, Group]) -> None:

@@ -15,8 +15,10 @@ from kafkapy.coordinator.shard import ShardContext
 
 
 class StreamsProtocol(NoClassicMembers):
-    """The handler of all requests, records and timers of streams groups; the shard owns `groups`. Only the thread that
-    owns it may use it."""
+    """The handler of all requests, records and timers of streams groups. Only the thread that owns it may use it.
+
+    `groups` belongs to the shard, the state of one partition of `__consumer_offsets`.
+    """
 
     def __init__(self, context: ShardContext, settings: ConsumerGroupSettings, groups: dict[str, Group]) -> None:
         self._groups = groups
