@@ -33,8 +33,8 @@ class MetadataImage(NamedTuple):
     change after its construction.
 
     `configs` maps (resource type, name) to the overrides of the resource; the cluster-wide broker default has the name
-    "". `client_quotas` maps an entity to its limits, which are values by quota key; an entity is a sorted tuple of
-    pairs (type, name), in which the name None stands for the default entity of the type. `scram` has the key (user,
+    "". `client_quotas` maps an entity to a dictionary of the entity's limits by quota key; an entity is a sorted tuple
+    of pairs (type, name), in which the name None stands for the default entity of the type. `scram` has the key (user,
     mechanism number), `acls` the id of 16 bytes, and `delegation_tokens` the token id. Producer ids below
     `next_producer_id` are allocated.
     """

@@ -1,5 +1,7 @@
-"""Conversion of an image into the records of a snapshot, in Kafka's order and in the versions of its
-metadata.version."""
+"""Conversion of an image, the cluster's metadata at one offset, into the records of a snapshot.
+
+The records have Kafka's order. The image's metadata.version determines the version of each record.
+"""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ class DelayedFetch(FetchOperation):
     ) -> None:
         """Makes an operation that waits for at most `max_wait_ms` of `params`.
 
-        `partitions` has each partition with the position of its fetch offset in the log, which the first read found. On
-        completion, `read_again` reads all partitions once more, and `on_response` is called with the results.
+        `partitions` has each partition with the position of its fetch offset in the log, as the first read has found
+        it. On completion, `read_again` reads all partitions once more, and `on_response` is called with the results.
         """
         super().__init__(params.max_wait_ms, is_from_follower=params.is_from_follower)
         self._params = params

@@ -41,7 +41,8 @@ class HeldFetch(FetchOperation):
         """Makes the operation for a fetch that compiled code (the gate) serves; it waits for at most `max_wait_ms`.
 
         If the gate declines the request later, `serve_in_python` is called with the request. This function serves the
-        fetch in Python, and makes it wait for the rest of its time, which `Request.waited_ms` shortens.
+        fetch in Python. The fetch then waits for the rest of its time: `max_wait_ms` less the time that it has waited
+        already (`Request.waited_ms`).
         """
         super().__init__(max_wait_ms, is_from_follower=is_from_follower)
         self._request = request

@@ -76,10 +76,10 @@ def find_offsets_before(
 ) -> list[int]:
     """Returns at most `max_offsets` base offsets of segments last modified at or before `timestamp`, newest first.
 
-    This is version 0 of ListOffsets. The log end offset comes first if the timestamp is -1 (latest), or not before
-    `wall_ms`, the present time. For a client, offsets above the high watermark are replaced by the high watermark.
-    Raises ApiError if this broker does not lead the partition, and StorageError if a segment's file cannot be
-    examined.
+    This is version 0 of ListOffsets. `wall_ms` is the present time. If `timestamp` is -1 (latest), or if it is equal to
+    or greater than `wall_ms`, the log end offset comes first. For a client, offsets above the high watermark are
+    replaced by the high watermark. Raises ApiError if this broker does not lead the partition, and StorageError if a
+    segment's file cannot be examined.
     """
     partition.check_access(-1, only_leader=True)
     log = partition.log

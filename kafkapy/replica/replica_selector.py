@@ -20,10 +20,11 @@ ReplicaSelector = Callable[[Partition, FetchParams, int, Mapping[int, BrokerRegi
 
 
 def own_rack(config: BrokerConfig) -> bytes | None:
-    """Returns this broker's rack if the rack-aware selector is configured: b"" if the broker has no rack.
+    """Returns this broker's rack, or b"" if it has none; None if the rack-aware selector is not configured.
 
-    Returns None without a selector. The result decides which consumers the compiled request path (the gate) may serve:
-    all consumers if it is None, otherwise only consumers that are in this rack or name no rack.
+    The result decides which consumers the compiled request path (the gate) may serve. If it is None, these are all
+    consumers. Otherwise they are the consumers that name this rack or no rack; other consumers may have to read from a
+    follower.
     """
     return (config.broker_rack or "").encode() if config.replica_selector_class == RACK_AWARE_SELECTOR else None
 

@@ -98,5 +98,6 @@ def swap_in(
 
 
 class SegmentsChanged(Exception):
-    """Raised if segments were truncated, expired or deleted during a pass of the log cleaner, whose result is then
-    discarded."""
+    """Raised if segments were truncated, expired or deleted during a pass of the log cleaner. The result of the pass is
+    then discarded.
+    """

@@ -37,7 +37,7 @@ AccountForBatch = Callable[[BatchSummary, Records], None]
 class FetchedRun(Protocol):
     """Consecutive fetched batches with ascending offsets, few enough for one segment.
 
-    The object refers to the bytes of the fetched response, which must not change while it is used.
+    The object refers to the bytes of the fetched response. These bytes must not change while the object is used.
     """
 
     @property

@@ -155,8 +155,8 @@ class CleaningPass:
     def _collect_segment(self, segment: LogSegment, start: int, end: int, transactions: CleanedTransactions) -> bool:
         """Adds the keys of the segment's records with offsets in [start, end) to the map.
 
-        `transactions` has the transactions of the batches read so far, whose aborted records are left out. Returns
-        False if no further segment is to be read, because the map is full or `end` is reached.
+        `transactions` has the transactions of the batches read so far; records of aborted transactions are left out.
+        Returns False if no further segment is to be read, because the map is full or `end` is reached.
         """
         offsets = self._tools.offsets
         has_room = True

@@ -373,7 +373,7 @@ class LogManager:
                 log.update_config(config)
 
     def create_logs(self, wanted: Sequence[NewLog]) -> list[Log | StorageError]:
-        """Returns the log of each partition, which is created if it does not exist, or the error of its creation.
+        """Creates the logs that do not exist. Returns the log of each partition, or the error of the log's creation.
 
         The directories and partition.metadata of new logs are durable on return. A log whose `is_new` is False is not
         created while a log directory is offline: the partition's records may be in that directory, and an empty log

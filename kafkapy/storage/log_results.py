@@ -67,7 +67,7 @@ class FetchData(NamedTuple):
 
 
 class TimestampAndOffset(NamedTuple):
-    """The record found for a timestamp, and the leader epoch of its batch, which is -1 in old formats."""
+    """The record found for a timestamp, and the leader epoch of its batch. It is -1 for batches of old formats."""
 
     timestamp: int
     offset: int

@@ -224,7 +224,9 @@ class ProducerStateManager(ProducersState):
             self._mirror()
 
     def _mirror(self) -> None:
-        """Copies the offsets of the transactions to the compiled base class, which computes the last stable offset."""
+        """Copies the offsets of the transactions to the compiled base class; it computes the last stable offset from
+        them.
+        """
         self.set_transactions(next(iter(self._ongoing), -1), self._unreplicated)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:

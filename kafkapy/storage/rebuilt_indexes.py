@@ -57,7 +57,7 @@ class RebuiltIndexes:
         self.bytes_since_last_entry += size
 
     def finish(self) -> None:
-        """Adds the last entry of the time index, which has the greatest timestamp of the segment."""
+        """Adds the last entry of the time index. The entry has the greatest timestamp of the segment."""
         self._add_time()
 
     def _has_room(self, last_offset: int) -> bool:

@@ -85,7 +85,12 @@ class StateSummary(NamedTuple):
 
 
 class StateWrite(NamedTuple):
-    """A change of a share partition's state. Epochs of -1 are not compared; a start offset of -1 changes nothing."""
+    """A change of a share partition's state.
+
+    The coordinator refuses the change if the stored state has a higher state epoch or leader epoch. An epoch of -1 in
+    the change omits this check. A start offset of -1 leaves the stored start offset as it is. `batches` are combined
+    with the stored batches.
+    """
 
     state_epoch: int
     leader_epoch: int

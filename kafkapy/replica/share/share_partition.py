@@ -172,7 +172,7 @@ class SharePartition:
         self._on_change(self)
 
     def _fail(self, error: Error) -> None:
-        """Ends the load with an error, which is the response to the requests for this share partition."""
+        """Ends the load with an error. Requests for this share partition then receive this error."""
         logger.warning("Share partition %s was not loaded: %s", self.key, error.name)
         self.error = error
         self.status = ShareStatus.FAILED
@@ -180,7 +180,7 @@ class SharePartition:
         self._on_change(self)
 
     def fence(self, error: Error) -> None:
-        """Ends the use of the share partition with an error, which is the response to the requests for it."""
+        """Ends the use of the share partition with an error. Requests for it then receive this error."""
         if self.status in (ShareStatus.FENCED, ShareStatus.FAILED):
             return
         self.status = ShareStatus.FENCED
