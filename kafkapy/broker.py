@@ -308,7 +308,7 @@ class Broker(ClusterNode):
         controller.call(lambda: watch.check(controller.image))
 
     def _leave_direct_calls(self) -> None:
-        """Makes the broker send requests to the active controller, which it has called directly until now.
+        """Makes the broker send requests to the active controller. Until now it has called the controller's functions.
 
         Called on the reactor's thread when the cluster has got a second node (`_watch_growth`). Does nothing if the
         broker is already stopping.

@@ -307,7 +307,7 @@ def broker_config_changed(tls: TlsListeners | None, link: ControllerLink) -> Non
 
 
 def periodic_tasks(services: ControllerServices, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:
-    """Returns the periodic tasks of an active controller, whose first intervals begin at `monotonic_ms`.
+    """Returns the periodic tasks of an active controller. The first interval of each task begins at `monotonic_ms`.
 
     `image` is the newest image. Called after another node has registered as a broker: as long as a broker is the only
     node of its cluster, it needs neither the tasks nor their module, which is therefore imported here.

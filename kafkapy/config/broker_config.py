@@ -153,11 +153,12 @@ class BrokerConfig(BrokerKeys):
         return changed, complaints
 
     def reload(self, properties: Mapping[str, str]) -> tuple[set[str], set[str]]:
-        """Applies `properties`, the present content of the file, to the keys whose update mode is cluster-wide.
+        """Applies a changed configuration file: its keys whose update mode is cluster-wide. `properties` is its
+        content.
 
-        Returns the keys whose value changed, and the keys that differ but need a restart. Raises ConfigError,
-        and changes nothing, if the broker cannot work with `properties`. Changes made through the protocol still
-        override the file.
+        Returns the keys whose value changed, and the keys that differ but need a restart. Raises ConfigError, and
+        changes nothing, if the broker cannot work with `properties`. Changes made through the protocol still override
+        the file.
         """
         fresh = BrokerConfig(properties)
         static, originals = dict(self._static), dict(self.originals)

@@ -20,5 +20,5 @@ class RequestErrors:
         self._counts[key] = self._counts.get(key, 0) + 1
 
     def counts(self) -> dict[tuple[int, int], int]:
-        """Returns a copy of the counts by (API key, error code). May be called by any thread."""
+        """Returns a copy of the counts. A key is a pair: API key and error code. May be called by any thread."""
         return self._counts.copy()

@@ -98,9 +98,10 @@ class Acceptor:
     """The listening socket of one listener. Only the reactor's thread may use it.
 
     The socket listens from `__init__` on, so that a port in use is found early; the system queues clients until
-    `start`. While a limit is reached, or the process has no descriptors left, the acceptor pauses and does not poll its
-    descriptor. If the listener uses TLS, a thread (`TlsAcceptor`) accepts the clients, and refuses clients that do not
-    speak TLS. Refused clients do not count in any limit.
+    `start`. While `max.connections` or `max.connection.creation.rate` permits no further connection, or the process has
+    no descriptors left, the acceptor pauses and does not poll its descriptor. If the listener uses TLS, a thread
+    (`TlsAcceptor`) accepts the clients, and refuses clients that do not speak TLS. Clients that this thread refuses do
+    not count towards these limits.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class Timer:
 
 
 class Channel(Protocol):
-    """The interface of a channel for the loop of the node thread, which calls its methods.
+    """The methods of a channel (a connection to another node) that the loop of the node thread calls.
 
     `due_ms` is the monotonic time at which `step` has to be called if no event on the connection's socket comes first.
     """

@@ -48,7 +48,7 @@ def condition(wanted: Versions, given: Versions) -> str:
 
 
 class ClassWriter:
-    """A writer of the classes of one message, which it collects as source code in `lines`."""
+    """Writes the classes of one message. The source code is collected in `lines`."""
 
     def __init__(self, message: Message) -> None:
         self.message = message

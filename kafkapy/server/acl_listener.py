@@ -12,9 +12,11 @@ logger = logging.getLogger("kafka.metadata.publisher.AclPublisher")
 
 
 class AclListener:
-    """A listener of the controller loop, which keeps an authorizer's ACLs equal to those of the newest image.
+    """Passes the ACLs of each new metadata image to an authorizer.
 
-    Only the quorum thread may use it. The ACLs of an image are compared only if a record has changed them.
+    The controller loop (`ControllerLoop`), which replays the committed metadata, calls the methods on its thread, the
+    quorum thread. No other thread may call them. If no record has changed the ACLs since the previous image, the
+    authorizer does not compare them.
     """
 
     def __init__(self, authorizer: StandardAuthorizer, node_id: int) -> None:

@@ -118,10 +118,10 @@ def declared_in(module: ModuleType) -> list[ServedApi]:
 class ApiRegistry:
     """The APIs that are served on one kind of listener: on those of brokers, or on those of controllers.
 
-    `modules` names the module of each API, which is imported when the API is first needed; the import checks that the
-    module serves the API. `versions` limits APIs to a lowest and a highest version; an API that is not in it is served
-    in all versions that the decorator of its handler declares. `find` does not return APIs that Kafka does not serve on
-    this kind of listener. Used on the reactor's thread, and by the broker's thread before the reactor runs.
+    `modules` names the module of each API. The module is imported when the API is first needed; the import checks that
+    the module serves the API. `versions` limits APIs to a lowest and a highest version; an API that is not in it is
+    served in all versions that the decorator of its handler declares. `find` does not return APIs that Kafka does not
+    serve on this kind of listener. Used on the reactor's thread, and by the broker's thread before the reactor runs.
     """
 
     def __init__(

@@ -80,8 +80,9 @@ class Authenticator:
         self._expires_monotonic_ms: int | None = None
 
     def versions_sent(self) -> None:
-        """Records that the client has received the versions of the APIs, which it may request only once before it
-        authenticates."""
+        """Records that the client has received the versions of the APIs. Before it authenticates, it may request them
+        only once.
+        """
         if self._state is _State.START:
             self._state = _State.VERSIONS_KNOWN
 
@@ -89,7 +90,7 @@ class Authenticator:
         """Returns True if the handlers have to serve the request. Otherwise this object has handled it: as a part of
         the authentication, or with an error.
 
-        `find(api_key)` returns the API with this key, which makes the error response to a request that may not be sent
+        `find(api_key)` returns the API with this key. The API makes the error response if the request may not be sent
         before the authentication.
         """
         if request.has_invalid_size:
@@ -212,8 +213,8 @@ class Authenticator:
     def _refuse(self, failure: Exception, header: RequestHeader | None) -> None:
         """Ends the authentication after an exception of the mechanism or of the principal builder.
 
-        `header` is that of the SaslAuthenticate request to answer; None if the token was a frame of its own, which gets
-        no answer.
+        `header` is the header of the SaslAuthenticate request to answer. It is None if the token was a frame of its
+        own: such a token gets no answer.
         """
         if isinstance(failure, TemporaryFailure):
             self._end_at_once(str(failure))
@@ -275,7 +276,7 @@ class Authenticator:
         return max(0, min(limits)) if limits else None
 
     def _complete(self, lifetime_ms: int | None) -> None:
-        """Begins the session of the authenticated client, which expires after `lifetime_ms`, or never if it is None.
+        """Begins the session of the authenticated client. The session expires after `lifetime_ms`; None means never.
 
         The caller then sends the response to the client's last token.
         """

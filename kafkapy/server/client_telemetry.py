@@ -103,10 +103,10 @@ class ClientTelemetry:
     def instance(
         self, client_instance_id: bytes, attributes: Mapping[str, str], image: MetadataImage
     ) -> ClientInstance:
-        """Returns the instance of a client, which is created if it is not known, with the metrics that the
-        subscriptions in `image` request.
+        """Returns the instance of a client, with the metrics that the subscriptions in `image` request.
 
-        `attributes` describe the client, such as its software's name; a subscription applies if it matches them.
+        An instance that is not known is created. `attributes` describe the client, such as its software's name; a
+        subscription applies if it matches them.
         """
         wanted = self._wanted(attributes, image)
         found = self._instances.get(client_instance_id)

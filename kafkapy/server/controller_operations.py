@@ -37,7 +37,7 @@ class ControllerOperations:
     """Makes operations for `Controller.submit`, and owns the sessions of brokers while this node is the active
     controller.
 
-    The operations run on the quorum thread; any thread may call `contact`.
+    The operations run on the quorum thread, the thread of the controller; any thread may call `contact`.
     """
 
     def __init__(

@@ -34,8 +34,10 @@ class MetadataCredentials:
         return None if found is None else ScramIdentity(ScramKeys(*found), user_principal(name))
 
     def find_token(self, mechanism: ScramMechanism, token_id: str) -> ScramIdentity | None:
-        """Returns the credential of a delegation token, whose principal is its owner; None if there is no such token,
-        or if it has expired."""
+        """Returns the credential of a delegation token; None if there is no such token, or if it has expired.
+
+        The principal of the credential is the token's owner.
+        """
         tokens = self._metadata.image.delegation_tokens
         token = tokens.get(token_id)
         if token is None or self._secret_key is None or token.expiration_timestamp < self._clock.wall_ms():

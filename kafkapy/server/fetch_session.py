@@ -72,7 +72,7 @@ class RefusedFetchContext(FetchContext):
 
 
 class FullFetchContext(FetchContext):
-    """The context of a request for a new session, which is created when the response is built."""
+    """The context of a Fetch request that asks for a new session. The session is created when the response is built."""
 
     __slots__ = ("_cache", "_client", "_is_privileged", "_keyed", "_monotonic_ms", "_uses_topic_ids")
 

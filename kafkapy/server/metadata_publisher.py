@@ -1,10 +1,10 @@
 """Applies each committed change of the metadata to logs, configuration and replicas.
 
-The publisher is called on the quorum thread after the commit, and posts the work on replicas to the reactor's thread.
-If log directories have to be created or deleted first, the thread for log directories does that, because the quorum
-thread must not wait for the disk: it would miss the messages of the quorum. All later changes then pass through that
-thread too, so that the changes are applied in log order. The controller responds to the request that made a change when
-the change was posted to the reactor.
+The publisher is called after the commit on the quorum thread, which runs Raft and the controller, and posts the work on
+replicas to the reactor's thread. If log directories have to be created or deleted first, the thread for log directories
+does that, because the quorum thread must not wait for the disk: it would miss the messages of the quorum. All later
+changes then pass through that thread too, so that the changes are applied in log order. The controller responds to the
+request that made a change when the change was posted to the reactor.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ logger = logging.getLogger("kafka.server.metadata.BrokerMetadataPublisher")
 
 
 class MetadataPublisher:
-    """The listener that the controller loop notifies of each committed change of the metadata.
+    """The listener of metadata changes: the controller loop (`ControllerLoop`) notifies it of each committed change.
 
     The broker registers it through a HeldListener, which holds the changes back until the broker has loaded its logs.
 

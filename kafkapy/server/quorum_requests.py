@@ -1,6 +1,6 @@
 """Passes requests to the state machine of the Raft protocol, and sends its responses to the clients.
 
-The state machine runs on the quorum thread.
+The state machine runs on a thread of its own, the quorum thread.
 """
 
 from __future__ import annotations

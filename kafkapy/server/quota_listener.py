@@ -35,7 +35,8 @@ Quotas = Mapping[QuotaEntity, Mapping[str, float]]
 class QuotaListener:
     """A listener of changes of the metadata, which passes the quotas to the objects that enforce them.
 
-    `on_metadata` runs on the quorum thread, the rest on the reactor's thread.
+    `on_metadata` runs on the quorum thread, which replays the metadata. The other methods run on the reactor's thread,
+    which serves the requests.
     """
 
     def __init__(

@@ -152,7 +152,9 @@ class ControllerServices:
 
     @property
     def quorum(self) -> ControllerLoop:
-        """The controller loop, which runs on this node's quorum thread."""
+        """The object that runs the quorum thread: Raft, the replay of committed metadata, and the controller's
+        operations.
+        """
         assert self._quorum is not None, "the services have no quorum"
         return self._quorum
 

@@ -76,7 +76,7 @@ class ShareServices:
         self.coordinator.shutdown()
 
     def end_session(self, key: SessionKey) -> None:
-        """Closes the session of a member, whose records become available again."""
+        """Closes the session of a member. The records that the member has acquired become available again."""
         session = self.sessions.remove(key)
         if session is not None:
             self._release(session)

@@ -83,8 +83,8 @@ class LocalMarkerWriter:
             )
 
     def _ends_next_transaction(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
-        """Returns whether the producer has begun its next transaction in the partition, which a repeated marker must
-        not end.
+        """Returns whether `marker` is repeated, and would end the next transaction of the producer, which has already
+        begun.
 
         From transaction version 2 on each transaction has its own epoch, which identifies a repeated marker. Returns
         False for older versions.

@@ -78,7 +78,9 @@ class ZooKeeperMirror:
         self._thread.start()
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Receives a new image on the quorum thread, and wakes the mirror's thread."""
+        """Wakes the mirror's thread after a change of the metadata. Called on the quorum thread, which replays the
+        metadata.
+        """
         self._wakes.set()
 
     def stop(self) -> None:

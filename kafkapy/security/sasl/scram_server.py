@@ -62,9 +62,9 @@ class ScramServer(ServerMechanism):
     ) -> None:  # fmt: skip
         """Makes an exchange that has not begun.
 
-        `find_user` returns the identity of the user with a name, and `find_token` the identity of the delegation token
-        with an id, whose principal is the owner of the token. Both return None if the user or token does not exist.
-        `new_nonce` returns the server's part of the nonce.
+        `find_user(name)` returns the identity of a user. `find_token(id)` returns the identity of a delegation token;
+        the identity's principal is the token's owner. Both return None if the user or token does not exist. `new_nonce`
+        returns the server's part of the nonce.
         """
         super().__init__()
         self._hash_name = mechanism.hash_name

@@ -61,7 +61,9 @@ class IssuedCertificate(NamedTuple):
 
 
 class CertificateAuthority:
-    """A private key with a certificate of its own, which issues certificates and lists of revoked ones."""
+    """A certificate authority: a private key and its certificate. It issues certificates and lists of revoked
+    certificates.
+    """
 
     def __init__(self, name: Name, days: int, *, now_s: float | None = None) -> None:
         """Generates a key and its certificate, which is valid for `days` from `now_s` (seconds since 1970) on.

@@ -26,9 +26,11 @@ class NoMatchingRuleError(ValueError):
 
 
 class _Rule(NamedTuple):
-    """One rule; `pattern` is None for DEFAULT.
+    """One rule of ssl.principal.mapping.rules. `pattern` is None for the rule DEFAULT, which returns the name
+    unchanged.
 
-    `replacement` is a sequence of literal texts, group numbers (int) and group names (each in a tuple).
+    An element of `replacement` is a literal text (str), the number of a group of the pattern (int), or the name of such
+    a group (as a tuple of one element).
     """
 
     pattern: re.Pattern[str] | None

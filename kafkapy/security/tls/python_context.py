@@ -29,10 +29,10 @@ def server_context(material: TlsMaterial) -> ssl.SSLContext:
 
 
 def client_context(material: TlsMaterial) -> ssl.SSLContext:
-    """Returns the context of a client, which verifies the server's certificate, and its name unless
-    `ssl.endpoint.identification.algorithm` is empty.
+    """Returns the TLS context of a client. It verifies the server's certificate.
 
-    Raises ConfigError for a value of this key other than https and "", and if OpenSSL does not accept the key, a
+    It also verifies that the certificate is for the server's name, unless `ssl.endpoint.identification.algorithm` is
+    empty. Raises ConfigError for a value of this key other than https and "", and if OpenSSL does not accept the key, a
     certificate or the cipher suites.
     """
     algorithm = material.settings.endpoint_identification_algorithm

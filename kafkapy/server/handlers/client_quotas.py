@@ -127,7 +127,7 @@ def alter_client_quotas_error(
 
 @serves(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, on_error=alter_client_quotas_error, blocking=True)
 def handle_alter_client_quotas(context: RequestContext, request: AlterClientQuotasRequest) -> None:
-    """Alters quotas on the handler pool, because the name of an ip entity may be a host name, which is looked up."""
+    """Alters quotas, on the handler pool: an entity of the type ip may be a host name, and looking it up may block."""
     check_cluster(context, Operation.ALTER_CONFIGS)
     version = context.api_version
     alterations = [

@@ -180,8 +180,8 @@ class ProduceOperation:
         not.
 
         Appends the records to the other partitions directly afterwards: nothing that could end the transaction may run
-        in between. `checked` is passed to the append; it has the results of the validation of large batches, which was
-        made before on another thread (`open_ahead`).
+        in between. `checked` is passed to the append; it has the results for the large batches that another thread has
+        validated before (`open_ahead`).
         """
         transactional_id = self._request.transactional_id
         if transactional_id is None or not self._producers:

@@ -31,7 +31,7 @@ def _ask_leader(context: RequestContext, response: Any, request: Request, transl
     """Forwards a change of the voters to the leader of the quorum.
 
     If this node is the leader or cannot forward the change, passes `request` to this node's state machine of the Raft
-    protocol. `response` is the class of the response, which `translate` makes from the machine's response.
+    protocol. `translate` makes the response, an instance of the class `response`, from the machine's response.
     """
 
     def refuse(error: Error, message: str | None) -> None:

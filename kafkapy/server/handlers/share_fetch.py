@@ -205,8 +205,8 @@ class _PendingResponse:
     def _response(self, acks: AckResults, results: list[ShareResult]) -> ShareFetchResponse:
         """Returns the response, and marks the partitions of `results` that it contains as sent in the session.
 
-        The entry of such a partition also contains the result of its acknowledgements, which is removed from `acks`.
-        The results that remain in `acks` get entries without records.
+        The entry of such a partition also contains the result of its acknowledgements; this result is removed from
+        `acks`. The results that remain in `acks` get entries without records.
         """
         context = self._context
         topics: dict[bytes, list[ShareFetchResponse.PartitionData]] = {}

@@ -4,7 +4,7 @@ Subscriptions say which metrics a client pushes. The broker checks and counts th
 metrics page. Both APIs are always served, but listed for clients only while the metrics listener is on (see
 api_versions).
 
-Not implemented: pushes are not passed to a plugin, and histograms are dropped.
+Not implemented: passing the pushed metrics to a plugin. Histograms in a push are ignored.
 """
 
 from __future__ import annotations

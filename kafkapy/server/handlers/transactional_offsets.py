@@ -8,7 +8,7 @@ Versions:
     3   names the member and the generation.
     4   has the error TRANSACTION_ABORTABLE.
 Permissions: Write on the transactional id, Read on the group and the topic.
-Not implemented: topic ids, which the request does not have.
+The request names topics; it has no topic ids in any version.
 """
 
 from __future__ import annotations

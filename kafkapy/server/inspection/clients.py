@@ -123,9 +123,10 @@ def _spending(services: Services, client_id: str | None, pace: Pace) -> Iterator
 
 
 def _clients(quotas: ClientQuotas, pace: Pace) -> dict[tuple[str, Bucket], list[tuple[str, str]]]:
-    """Returns the (user, client id) pairs of the connected clients by (quota key, bucket).
+    """Returns the connected clients of each bucket of each quota, as (user, client id) pairs.
 
-    A bucket is the group of clients that share one limit of the quota.
+    A key of the result is a pair of a quota's name, such as "producer_byte_rate", and a bucket: the group of clients
+    that share one limit of this quota.
     """
     found: dict[tuple[str, Bucket], list[tuple[str, str]]] = defaultdict(list)
     for key, bucket, principal, client_id in quotas.clients():

@@ -32,7 +32,7 @@ EXEMPT_APIS = frozenset({ApiKey.WRITE_TXN_MARKERS})
 
 
 class Spending(NamedTuple):
-    """The rate at which the clients in a bucket, which share a limit of `bound` units per second, spend this limit.
+    """The rate at which the clients in a bucket spend their common limit of `bound` units per second.
 
     The unit depends on the quota: bytes, or percent of a thread's time.
     """

@@ -18,7 +18,7 @@ class Delays:
         self._by_bucket: dict[Bucket, DurationWindow] = {}
 
     def add(self, bucket: Bucket, throttle_ms: int, monotonic_ms: int) -> None:
-        """Counts the delay of a client, which begins now."""
+        """Counts a client's delay of `throttle_ms`. The delay begins at `monotonic_ms`, the time of the call."""
         ends_ms = self._ends_ms
         while ends_ms and ends_ms[0] <= monotonic_ms:
             heappop(ends_ms)

@@ -1,9 +1,9 @@
 """The quota of changes that the controller makes for a client (KIP-599): a token bucket, which may fall below zero.
 
-A partition that is created or deleted costs one token. The bucket holds at most the tokens that are added in the
-window, which is controller.quota.window.num samples long. If the bucket is below zero when a request arrives, the
-request is refused if its version has the error THROTTLING_QUOTA_EXCEEDED, and served otherwise. The throttle time is
-the time until the bucket is at zero again.
+A partition that is created or deleted costs one token. The bucket holds at most the tokens that are added in one window
+of controller.quota.window.num samples. If the bucket is below zero when a request arrives, the request is refused if
+its version has the error THROTTLING_QUOTA_EXCEEDED, and served otherwise. The throttle time is the time until the
+bucket is at zero again.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class MutationBucket:
 class MutationQuota:
     """Charges the changes of one request to the quota of its client, and measures the throttle time.
 
-    `bucket` has the tokens of all clients that share the limit. Only the quorum thread may use it, except
-    `remaining_ms`.
+    `bucket` has the tokens of all clients that share the limit. Only the quorum thread, which runs the controller, may
+    use the object, except `remaining_ms`.
     """
 
     __slots__ = ("_bucket", "_is_strict", "_measured_ms", "_throttle_ms")
@@ -162,7 +162,9 @@ class MutationQuotas:
         self._buckets: dict[Bucket, MutationBucket] = {}
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
-        """Applies controller_mutation_rate in the quotas of a metadata image, which are {entity: {key: value}}."""
+        """Applies the limits controller_mutation_rate in `quotas`, the quotas of a metadata image: {entity: {key:
+        value}}.
+        """
         self._limits.apply(quotas)
         if self._limits.is_empty:
             self._buckets.clear()
@@ -188,7 +190,7 @@ class MutationQuotas:
         return MutationQuota(bucket, is_strict=is_strict)
 
     def note_delay(self, principal: Principal, client_id: str, throttle_ms: int, monotonic_ms: int) -> None:
-        """Counts the delay of a client, which begins now."""
+        """Counts a client's delay of `throttle_ms`. The delay begins at `monotonic_ms`, the time of the call."""
         limit = self._limits.find(principal, client_id)
         if limit is not None:
             self._delays.add(limit.bucket, throttle_ms, monotonic_ms)
