@@ -15,9 +15,10 @@ from typing import Any
 
 
 class Shipped:
-    """A base class for objects that Spark pickles on the driver and restores on executors.
+    """The base class of readers and writers that Spark pickles on the driver and restores on executors (see the
+    module).
 
-    The state is what `__getstate__` returns.
+    The restored object has the attributes that `__getstate__` has returned: by default all attributes of the object.
     """
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:

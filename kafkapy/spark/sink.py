@@ -73,7 +73,7 @@ def task_query_id() -> str:
 
 
 def task_transactional_id(transactional_id: str) -> str:
-    """Returns the transactional id with "-" and the number of the task, which is equal for each attempt of the task.
+    """Returns the transactional id with "-" and the number of the task. All attempts of a task have the same number.
 
     A repeated task therefore fences its earlier attempt, which may still run.
     """

@@ -1,4 +1,4 @@
-"""The position of a streaming query on the driver, which Spark asks for the range of every micro-batch."""
+"""The position of a streaming query. Spark asks it, on the driver, for the range of every micro-batch."""
 
 from __future__ import annotations
 

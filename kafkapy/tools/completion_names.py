@@ -31,8 +31,9 @@ _OPTIONS = (
 def print_names(arguments: Sequence[str]) -> int:
     """Prints the names of topics or groups, one in each line; returns the exit code.
 
-    `arguments` are "topic" or "group", "--", and the words of the command line that the user types, which name the
-    cluster. Prints nothing and returns 1 if no broker answers soon, because a message would disturb the user.
+    `arguments` are "topic" or "group", "--", and the words of the command line that the user types. The flags among
+    these words name the cluster. Prints nothing and returns 1 if no broker answers soon, because a message would
+    disturb the user.
     """
     kind, words = (arguments[0] if arguments else ""), arguments[2:]
     if kind not in ("topic", "group") or arguments[1:2] != ["--"]:

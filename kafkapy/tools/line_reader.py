@@ -106,7 +106,7 @@ class LineReader:
                 yield self.record(line)
 
     def record(self, line: bytes) -> InputRecord:
-        """Returns the record of a line, which is given without its line end.
+        """Returns the record of a line. `line` has no line end.
 
         Raises ToolError for a line that lacks a separator. If the property ignore.error is set, such a line is
         accepted: if the separator of the key is missing, the key is null and the rest of the line is the value; if the

@@ -50,7 +50,9 @@ def read_directory(directory: str) -> MetadataHistory:
 
 
 def read_batches(path: str) -> list[RecordBatch]:
-    """Returns the batches of a file up to the first invalid one, which a node may be writing."""
+    """Returns the batches of a file up to the first invalid batch. A running node may still be writing an invalid
+    batch.
+    """
     found = []
     for each in LogContent(path).batches():
         if each.batch is None or not each.batch.is_valid():
@@ -143,7 +145,7 @@ def _fetch_rest(
 def _oldest_snapshot(admin: Admin, start: int, epoch: int) -> MetadataImage | None:
     """Returns the image of the snapshot at the log start offset `start`, or None if there is no such snapshot.
 
-    The snapshot's epoch is not known, so all epochs up to `epoch`, the present one, are tried.
+    `epoch` is the present epoch. The snapshot's epoch is not known, so all epochs from `epoch` down are tried.
     """
     for candidate in range(epoch, -1, -1):
         try:

@@ -19,7 +19,8 @@ class OldFlag(NamedTuple):
 
     takes_value: whether a value follows the flag.
     instead: the flag to use today, which is named in the warning about the old flag; "" if there is none.
-    rewrite: the function that returns today's words for the flag's value; None if the flag is ignored.
+    rewrite: the function that returns the present flags and their values, as words of a command line, for the old
+        flag's value; None if the old flag is ignored.
     """
 
     takes_value: bool
@@ -50,7 +51,8 @@ def _all_but(value: str) -> list[str]:
 
 
 def _zookeeper_of_authorizer(value: str) -> list[str]:
-    """Returns today's words for `value`, a `key=value` property of the authorizer that stored its ACLs in ZooKeeper.
+    """Returns the present flag and its value for `value`, a property `key=value` of the authorizer that stored its ACLs
+    in ZooKeeper.
 
     For the key `zookeeper.connect` they are --zookeeper and the address. Other keys have no meaning today; for them the
     result is [].
@@ -168,7 +170,7 @@ def translate(tool: str, words: Sequence[str]) -> list[str]:
 
 
 def _line(name: str, flag: OldFlag) -> str:
-    """Returns the line that is printed for an old flag, which the user gave as `name`."""
+    """Returns the warning that is printed for an old flag. The user gave the flag as `name`."""
     if flag.rewrite is not None:
         return f"--{name} is a flag of older releases; today's is {flag.instead}."
     if flag.instead:

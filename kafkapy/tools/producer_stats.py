@@ -88,7 +88,7 @@ class ProducerStats:
         }
 
     def total_line(self) -> str:
-        """Returns the summary in the format of Apache Kafka, which scripts parse."""
+        """Returns the summary of the whole run. It has the format of Apache Kafka, because scripts parse it."""
         totals = self.totals()
         steady = " steady state" if self._is_steady else ""
         average = f"{totals['averageLatencyMs']:.2f}" if self.count else "NaN"

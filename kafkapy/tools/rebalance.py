@@ -158,10 +158,9 @@ def read_cluster(admin: Admin, sample_s: float) -> tuple[list[BrokerState], list
 
 
 def _sizes(directories: Directories) -> Counter[TopicPartition]:
-    """Returns the size of each partition in bytes, which is the size of its largest replica; future replicas are
-    ignored.
+    """Returns the size of each partition in bytes: the size of its largest replica. Future replicas are ignored.
 
-    `directories` maps each broker id to a dict, which maps the path of each log directory to its description.
+    `directories` maps each broker id to a dictionary, which maps the path of each log directory to its description.
     """
     sizes: Counter[TopicPartition] = Counter()
     for found in directories.values():

@@ -1,4 +1,4 @@
-"""A limit of the records per second of a sender, which is kept approximately."""
+"""Limits the number of records that a sender sends per second. The limit is kept approximately."""
 
 from __future__ import annotations
 

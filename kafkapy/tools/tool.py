@@ -147,9 +147,11 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
 
 
 def _command_position(tool: Tool, words: Sequence[str]) -> int:
-    """Returns the index of the subcommand in `words`; `len(words)` or more if there is none.
+    """Returns the index in `words` at which the subcommand is expected.
 
-    The flags of the tool itself that have a value, and their values, may precede the subcommand.
+    This is the index of the first word that is neither a flag of the tool itself nor the value of such a flag; only
+    flags with a value are considered. If there is no such word, the index is outside of `words`: `len(words)`, or
+    `len(words) + 1` if the last word is a flag without its value.
     """
     flags = {flag for option in tool.options if option.argument is not None for flag in option.flags}
     position = 0
@@ -200,8 +202,8 @@ def _signals() -> Iterator[None]:
 def stops_by(callback: Callable[[], None]) -> Iterator[list[int]]:
     """Returns a context manager within which SIGINT and SIGTERM call `callback` instead of interrupting the code.
 
-    Use it for work that a call such as `consumer.wakeup` can end. The context manager yields the list of the signals
-    received so far, which grows. The second signal raises Termination. Only the main thread may call it.
+    Use it for work that a call such as `consumer.wakeup` can end. The context manager yields a list, to which each
+    received signal is appended. The second signal raises Termination. Only the main thread may call it.
     """
     received: list[int] = []
 

@@ -32,7 +32,7 @@ def check_quotas(path: str) -> Findings:
 
 
 def throttled_clients(page: str) -> Findings:
-    """Yields a note for each throttled client on a metrics page, whose text is `page`."""
+    """Yields a note for each throttled client. `page` is the text of a broker's metrics page."""
     delays: dict[Client, float] = {}
     limits: dict[Client, tuple[float, str]] = {}
     for family in text_string_to_metric_families(page):

@@ -52,7 +52,8 @@ class Offsets(Protocol):
 def parse_position(text: str, now_ms: int) -> Position:
     """Returns the position that a text such as `end`, `-10` or `@2026-11-23T10:00` names.
 
-    `now_ms`, the present time in ms since 1970, is the base of relative times. Raises UsageError for any other text.
+    `now_ms` is the present time in ms since 1970. Relative times are relative to it. Raises UsageError for any other
+    text.
     """
     if text.lower() in _NAMES:
         return Position(_NAMES[text.lower()])

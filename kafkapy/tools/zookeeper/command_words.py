@@ -46,7 +46,7 @@ class Flags(NamedTuple):
 
 
 def split(line: str) -> list[str]:
-    """Returns the words of a line, which are separated by blanks; a word in quotes may contain blanks."""
+    """Returns the words of a line. Blanks separate the words; a word in quotes may contain blanks."""
     words = [match[1] for match in _WORD.finditer(line)]
     return [word[1:-1] if len(word) > 1 and word[0] in "\"'" and word[0] == word[-1] else word for word in words]
 

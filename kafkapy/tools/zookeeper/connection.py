@@ -1,4 +1,4 @@
-"""A session with a ZooKeeper server on one connection at a time, which is replaced when it is lost."""
+"""A session with ZooKeeper. It has one connection to a server at a time, and opens another one when it is lost."""
 
 from __future__ import annotations
 
