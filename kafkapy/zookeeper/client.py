@@ -64,7 +64,7 @@ class Client:
 
 
 def encode_reply(xid: int, zxid: int, error: ZooKeeperError, body: bytes = b"") -> bytes:
-    """Returns the frame of a reply, whose body is empty after an error."""
+    """Returns the frame of a reply. A reply with an error has no body."""
     return encode_int(xid) + encode_long(zxid) + encode_int(error) + body
 
 

@@ -1,4 +1,4 @@
-"""The records in which the tree of znodes is stored in an internal topic, which is compacted.
+"""The records in which the tree of znodes is stored in a compacted internal topic.
 
     key                        value
     0                          epoch: the upper half of the zxids of the writer of this record and of those after it

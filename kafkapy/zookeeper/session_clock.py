@@ -28,7 +28,7 @@ class SessionClock:
         self._deadlines_ms[session_id] = monotonic_ms + timeout_ms
 
     def touch(self, session_id: int, monotonic_ms: int) -> None:
-        """Sets the session's deadline to its full timeout after `monotonic_ms`, the present time.
+        """Sets the session's deadline to its full timeout from now. `monotonic_ms` is the present time.
 
         Ignores an unknown session.
         """
@@ -41,5 +41,5 @@ class SessionClock:
         self._deadlines_ms.pop(session_id, None)
 
     def expired(self, monotonic_ms: int) -> list[int]:
-        """Returns the ids of the sessions whose deadline is not after `monotonic_ms`, the present time."""
+        """Returns the ids of the sessions whose deadline has come. `monotonic_ms` is the present time."""
         return [session_id for session_id, deadline_ms in self._deadlines_ms.items() if deadline_ms <= monotonic_ms]

@@ -1,4 +1,6 @@
-"""Stores the tree of znodes in an internal topic with one partition, whose leader is the coordinator of the tree."""
+"""Stores the tree of znodes in an internal topic with one partition. The partition's leader is the coordinator of the
+tree.
+"""
 
 from __future__ import annotations
 

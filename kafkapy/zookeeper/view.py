@@ -63,7 +63,7 @@ class ViewNode(NamedTuple):
         return encode_json(self.value)
 
     def is_shown_by(self, data: bytes | None) -> bool:
-        """Returns whether `data`, the present data of the node in the tree, already shows this content.
+        """Returns whether a node of the tree already shows this content. `data` is the present data of the node.
 
         The keys in `volatile`, such as a timestamp, and the order of ACLs are not compared.
         """
