@@ -1,10 +1,10 @@
 """Applies each committed change of the metadata to logs, configuration and replicas.
 
-The publisher is called after the commit on the quorum thread, which runs Raft and the controller, and posts the work on
-replicas to the reactor's thread. If log directories have to be created or deleted first, the thread for log directories
-does that, because the quorum thread must not wait for the disk: it would miss the messages of the quorum. All later
-changes then pass through that thread too, so that the changes are applied in log order. The controller responds to the
-request that made a change when the change was posted to the reactor.
+The quorum thread, which runs Raft and the controller, calls the publisher after the commit. The publisher posts the
+work on replicas to the reactor's thread. If log directories have to be created or deleted first, the thread for log
+directories does that, because the quorum thread must not wait for the disk: it would miss the messages of the quorum.
+All later changes then pass through that thread too, so that the changes are applied in log order. The controller
+responds to the request that made a change when the change was posted to the reactor.
 """
 
 from __future__ import annotations

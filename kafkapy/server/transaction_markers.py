@@ -83,11 +83,11 @@ class LocalMarkerWriter:
             )
 
     def _ends_next_transaction(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
-        """Returns whether `marker` is repeated, and would end the next transaction of the producer, which has already
-        begun.
+        """Returns whether `marker` is a repeated marker of a transaction after which the producer has begun another
+        one.
 
-        From transaction version 2 on each transaction has its own epoch, which identifies a repeated marker. Returns
-        False for older versions.
+        Such a marker must not end the newer transaction. From transaction version 2 on each transaction has its own
+        epoch, which identifies a repeated marker. Returns False for older versions.
         """
         partition = self._replica_manager.partitions.get(topic_partition)
         if partition is None or marker.transaction_version < TRANSACTION_VERSION_2:

@@ -19,8 +19,8 @@ cdef enum:
 
 
 cdef class Bucket:
-    """The entries of one slot of a level of the wheel. The slot covers an interval of time, which has all their
-    deadlines.
+    """The entries of one slot of a level of the wheel: those with a deadline in the interval of time that the slot
+    covers.
 
     Also stores the earliest of these deadlines, if it is known.
     """

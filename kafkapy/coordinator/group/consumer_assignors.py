@@ -40,8 +40,8 @@ Assignor = Callable[[Sequence[AssignedMember], Topics], Result]
 
 
 def assign_range(members: Sequence[AssignedMember], topics: Topics) -> Result:
-    """Assigns each member a range of the partitions of each topic that it subscribes to. Returns a dictionary for each
-    member id: the numbers of its partitions by topic id.
+    """Assigns each member a range of the partitions of each topic that it subscribes to. Returns, for each member id, a
+    dictionary with the numbers of the member's partitions by topic id.
 
     Static members come first, in the order of their instance ids, so that a restart changes no assignment.
     """

@@ -175,7 +175,7 @@ def _assign(
     """Computes the target assignment of all members after `change`, and appends the targets that have changed to
     `records`.
 
-    Returns a dictionary for each member id: the numbers of its partitions by topic id.
+    Returns, for each member id, a dictionary with the numbers of the member's partitions by topic id.
     """
     changed = change.after
     members = {**group.members, changed.member_id: changed}

@@ -270,7 +270,7 @@ class ShareMembership(NoClassicMembers):
 
         Both arguments map topic ids to partitions. The record marks the states of the partitions in `succeeded` as
         initialized. The partitions in `failed` no longer count as being initialized, so that a later heartbeat begins
-        again.
+        their initialization again.
 
         The response is True. If the share group no longer exists, the response is False, and there is no record.
         """
