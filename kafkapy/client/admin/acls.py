@@ -46,7 +46,9 @@ class AclOperations(AdminLookups):
     def create_acls(
         self, entries: Sequence[AccessControlEntry], *, timeout: float | None = None
     ) -> Results[AccessControlEntry, None]:
-        """Creates ACLs, and returns None or the error of each; an ACL that exists already is no error. Blocks."""
+        """Creates ACLs. The result of each ACL is None, or its error. An ACL that exists already is not an error.
+        Blocks.
+        """
         wanted = list(dict.fromkeys(entries))
         response = self._request(
             self._controller,
@@ -125,10 +127,10 @@ def _entry(resource: Any, acl: Any) -> AccessControlEntry:
 
 
 def _pattern_type(pattern_type: int, version: int) -> int:
-    """Returns the value of a pattern type in a request of this version. Version 0 supports only literal names: the
-    value of ANY is then LITERAL.
+    """Returns the value that stands for a pattern type in a request of this version.
 
-    Raises ApiError(UNSUPPORTED_VERSION) for a pattern that the version cannot express.
+    Version 0 supports only literal names, and has LITERAL instead of ANY. Raises ApiError(UNSUPPORTED_VERSION) for
+    other pattern types in version 0.
     """
     if version > 0 or pattern_type == PatternType.LITERAL:
         return pattern_type

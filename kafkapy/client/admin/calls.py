@@ -41,9 +41,10 @@ class Found(NamedTuple):
 
 
 class AdminCalls(Closing):
-    """The base class of the admin client, which owns the network and sends the requests. Thread-safe.
+    """The base class of the admin client, which sends the requests. Thread-safe.
 
-    The network has no thread of its own: the calling threads run its steps while they wait for responses.
+    It owns a `Network`: the connections to the brokers, and the loop that sends and receives. This network has no
+    thread of its own. The threads that wait for responses run the steps (passes) of its loop.
     """
 
     _environment = SYSTEM
@@ -68,7 +69,8 @@ class AdminCalls(Closing):
 
     def _any_broker(self, monotonic_ms: int) -> int | None:
         """Returns the id of a broker that can be reached, or of the active controller if the client is connected to
-        controllers; None while none is known."""
+        controllers. Returns None while no such node is known.
+        """
         if self._network.uses_controllers:
             return self._controller(monotonic_ms)
         return self._network.least_loaded()
@@ -216,7 +218,7 @@ class AdminCalls(Closing):
 def _by_node(keys: Iterable[K], found: Found, one_key_each: bool) -> Iterator[tuple[int, list[K]]]:
     """Yields the broker id and the keys of each request; with `one_key_each` a request has only one key.
 
-    Leaves out the keys whose broker was not found.
+    Keys whose broker was not found are left out.
     """
     keys_of: dict[int, list[K]] = {}
     for key in keys:

@@ -55,7 +55,9 @@ class FeatureDescription(NamedTuple):
 
 
 class BrokerVersions(NamedTuple):
-    """The versions that a broker serves, by API key (including keys unknown to this client), and its features."""
+    """The versions that a broker serves, by API key, and its features. APIs that this client does not know are
+    included.
+    """
 
     apis: dict[int, VersionRange]
     features: FeatureDescription

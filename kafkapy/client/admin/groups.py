@@ -166,7 +166,7 @@ class GroupOperations(AdminLookups):
     ) -> Results[str, None]:
         """Removes static members of a classic group by their `group.instance.id`; None removes all members. Blocks.
 
-        The result is by instance id, or by member id for members that are not static.
+        The keys of the result are instance ids, and member ids for members that are not static.
         """
         deadline_ms = self._deadline_ms(timeout)
         if instance_ids is None:

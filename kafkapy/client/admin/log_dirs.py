@@ -19,8 +19,8 @@ from kafkapy.types import TopicPartition, by_topic
 class ReplicaInfo(NamedTuple):
     """A replica in a log directory: its size in bytes, and its lag behind the high watermark in records.
 
-    With `is_future` it is the copy of a replica that is being moved to this directory; `offset_lag` is then the number
-    of records by which the copy is behind the replica that it will replace.
+    If `is_future` is True, it is a copy that the broker makes to move a replica to this directory; `offset_lag` is then
+    the number of records by which the copy is behind the replica that it will replace.
     """
 
     size: int

@@ -115,7 +115,7 @@ class AdminLookups(AdminCalls):
         return find
 
     def _add_node(self, node: Node) -> None:
-        """Stores a broker in the client's view of the cluster, if the view lacks it or has another address."""
+        """Stores a broker in the client's `Cluster`, unless the broker is there already with the same address."""
         with self._network.lock:
             cluster = self._network.cluster
             known = cluster.nodes.get(node.node_id)

@@ -169,7 +169,7 @@ class PartitionOperations(AdminLookups):
     ) -> Results[TopicPartition, list[ProducerState]]:
         """Returns the active producers of each partition. Blocks.
 
-        They are those that the partition's leader reports, or, if `broker` is given, the replica on that broker.
+        The partition's leader reports them. If `broker` is given, the replica on this broker reports them instead.
         """
 
         def find(keys: Collection[TopicPartition], deadline_ms: int) -> Found:

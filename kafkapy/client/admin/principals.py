@@ -23,7 +23,7 @@ _EXACT, _DEFAULT, _ANY = 0, 1, 2
 
 
 class _AnyName:
-    """The class of ANY_NAME, which matches every name in a filter."""
+    """The class of the constant ANY_NAME, which matches every name in the filter of `describe_client_quotas`."""
 
     def __repr__(self) -> str:
         return "ANY_NAME"
@@ -35,14 +35,14 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class ScramCredential(NamedTuple):
-    """A user's SCRAM credential as a broker describes it: without salt and keys."""
+    """A user's SCRAM credential as a broker describes it. Brokers do not return the salt and the keys."""
 
     mechanism: ScramMechanism
     iterations: int
 
 
 class NewScramCredential(NamedTuple):
-    """A credential to create or replace; only the salted password is sent. Without `salt` a random one is used."""
+    """A credential to create or replace; only the salted password is sent. If `salt` is None, it is random."""
 
     user: str
     mechanism: ScramMechanism
@@ -54,8 +54,8 @@ class NewScramCredential(NamedTuple):
 def quota_entity(**names: str | None) -> QuotaEntity:
     """Returns the entity with these types and names, to which a quota applies.
 
-    A name of None is the default of its type: `quota_entity(user="ada", client_id=None)` is user "ada" with any client
-    id that has no quota of its own.
+    A name of None stands for all names of its type that have no quota of their own. For example,
+    `quota_entity(user="ada", client_id=None)` is user "ada" with any client id that has no quota of its own.
     """
     return tuple(sorted((kind.replace("_", "-"), name) for kind, name in names.items()))
 

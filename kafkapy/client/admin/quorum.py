@@ -103,7 +103,7 @@ class QuorumOperations(AdminLookups):
     def fetch_metadata_log(
         self, offset: int, epoch: int, *, last_epoch: int | None = None, timeout: float | None = None
     ) -> MetadataLogPart:
-        """Returns the batches of the metadata log from `offset` on, as the leader of this epoch has them. Blocks.
+        """Returns the batches of the metadata log from `offset` on. `epoch` is the leader's present epoch. Blocks.
 
         `last_epoch` is the epoch of the record before `offset`; None if it is not known. If `offset` is the start of
         the leader's log, and `last_epoch` is not the epoch of the leader's oldest snapshot, the leader refers to a

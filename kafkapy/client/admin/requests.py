@@ -42,7 +42,7 @@ def error_of(result: Any) -> ApiError | None:
 
 
 class AdminRequest:
-    """One request and, when it is done, its response or error. Accessed with the network's lock held.
+    """One request and, when it is done, its response or error. Used with the lock of the client's network held.
 
     `target(monotonic_ms)` returns the id of the broker to send to, or None if it is not known yet. `build(version)`
     makes the message; `highest` is the newest version that may be sent (None: no limit). `find_error(response)` returns
@@ -89,9 +89,9 @@ class AdminRequest:
     def error_in(self, response: Any) -> ApiError | None:
         """Returns the error because of which the whole request has failed; None if it has not failed.
 
-        This is the error that `find_error` returns. If `find_error` returns none, an error NOT_CONTROLLER in any struct
-        of the response fails the whole request too, unless `is_repeated` is False: the node is no longer the active
-        controller, and the request is sent again.
+        This is the error that `find_error` returns. If `find_error` returns None, an error NOT_CONTROLLER in any struct
+        of the response fails the whole request too, unless `is_repeated` is False. This error means that the node is no
+        longer the active controller, so that the request has to be sent again.
         """
         failure = self.find_error(response)
         if failure is None and self.is_repeated:
@@ -113,8 +113,10 @@ class AdminRequest:
 
 
 class RequestQueue:
-    """The unfinished requests of an admin client. The queue is a task of the client's network, which calls `run` with
-    its lock held.
+    """The unfinished requests of an admin client: sends them, and repeats them after retriable errors.
+
+    The network loop of the client (`Network`) calls `run` in each of its passes, while it holds `Network.lock`. The
+    methods of this class must be called with this lock held.
     """
 
     def __init__(self, network: Network, retries: int) -> None:
@@ -135,7 +137,7 @@ class RequestQueue:
     def run(self, monotonic_ms: int) -> int:
         """Sends the requests that are new or whose pause after an error is over.
 
-        Returns the monotonic time in ms at which to run again for the requests that wait; NEVER if none waits.
+        Returns the monotonic time in ms at which to call `run` again; NEVER if no request waits to be sent.
         """
         due = NEVER
         for request in list(self._waiting):
