@@ -1,7 +1,9 @@
-"""Reliability patterns over the client: retry topics, dead letters, delayed records, routing, tracing, auditing.
+"""Reliability patterns for applications of the client: retry topics, dead letters, delayed records, routing, tracing,
+auditing.
 
-All parts work with every broker that speaks the protocol. Decisions are pure functions and classes without clocks and
-sockets; `relay` runs them in transactions. docs/reliable.md describes the patterns.
+All of them work with every broker that speaks the protocol. The decisions, such as the next topic of a record, are made
+by functions and classes that use neither clocks nor sockets; the module `relay` consumes and produces in transactions.
+docs/reliable.md describes the patterns.
 """
 
 from importlib import import_module

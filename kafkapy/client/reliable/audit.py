@@ -35,7 +35,7 @@ class Count(NamedTuple):
     in its logs.
 
     `tier` says what was done with the records: "produced", "consumed", "appended" to a log, or "aborted" (appended by a
-    transaction that was aborted). `client` is the id of the client; in a broker's count it is the id of the producer,
+    transaction that was aborted). `client` is the client id; in a broker's count it is the client id of the producer,
     or "" if the broker does not know it. `group` is the consumer's group, "" for other tiers. `bucket_ms` is the
     beginning of the time bucket in ms since 1970.
     """
@@ -184,13 +184,17 @@ class ConsumerAudit:
 
 
 class Difference(NamedTuple):
-    """A difference between two counts of the records of one topic and time bucket.
+    """A difference between the counts of two tiers, for the records of one topic and time bucket.
 
-    `between` names the two tiers that were compared: "produced, consumed", "produced, appended" (to the brokers' logs)
-    or "appended, consumed". `produced`, `appended` and `consumed` are the numbers of records; the number of the tier
-    that was not compared is None. `appended` contains the records of aborted transactions, whose number is `aborted`.
-    `group` is the consumer group, "" if no consumed records were compared. `clients` has pairs such as ("produced by
-    CLIENT", number) for the clients of both tiers.
+    A tier says what was done with the records: they were "produced" by producers, "appended" to the brokers' logs, or
+    "consumed" by a consumer group. `between` names the two tiers that were compared, such as "produced, appended".
+    `produced`, `appended` and `consumed` are their numbers of records; the number of the tier that was not compared is
+    None. `appended` includes the records of aborted transactions. `aborted` is the number of these records, 0 if
+    `appended` is None. `group` is the consumer group, "" if no consumed records were compared.
+
+    `clients` divides the numbers by client, in pairs such as ("produced by CLIENT", number) and ("aborted by CLIENT",
+    number). The client of an appended or aborted record is the producer that has sent the record; the client of a
+    consumed record is the consumer.
     """
 
     topic: str
@@ -270,7 +274,7 @@ class _Bucket:
         self._counts = counts
 
     def lost_on_the_way(self) -> Iterator[Difference]:
-        """Yields the difference between the producers and the brokers, if there is one."""
+        """Yields the difference between the producers' count and the brokers' count; nothing if they do not differ."""
         produced, appended = self._sum(PRODUCED), self._sum(APPENDED)
         if produced != appended:
             clients = self._clients((PRODUCED, ""), (APPENDED, ""))
@@ -280,10 +284,11 @@ class _Bucket:
             )
 
     def differences_of(self, group: str, *, is_counted_by_brokers: bool) -> Iterator[Difference]:
-        """Yields the difference between the brokers and a group if there is one, or nothing.
+        """Yields the difference between the brokers' count and a group's count; nothing if the counts do not differ.
 
-        If the brokers do not count, the group is compared with the producers instead. A group that has read all records
-        of aborted transactions, too, does not differ from the brokers: it reads uncommitted records.
+        If the brokers do not count, the group's count is compared with the producers' instead. A group that reads
+        uncommitted records also counts the records of aborted transactions; if it has read all of them, it does not
+        differ from the brokers.
         """
         consumed = self._sum(CONSUMED, group)
         produced, appended, aborted = self._sum(PRODUCED), self._sum(APPENDED), self._sum(ABORTED)

@@ -1,4 +1,5 @@
-"""The headers of the retry chain: origin, attempts, due time and error of a record.
+"""The headers of the retry chain, with the origin, attempts, due time and error of a record. The chain consists of a
+topic, its retry topics, and its topic of dead letters.
 
 Each record in a retry topic and each dead letter has them under three names: kafkapy's own, whose values are text;
 those of Spring for Apache Kafka (`KafkaHeaders`, `RetryTopicHeaders`), whose numbers are big-endian; and those of Kafka

@@ -1,4 +1,6 @@
-"""Creates the topics of retry chains and of the services."""
+"""Creates the topics that the reliability patterns need: retry topics, topics of dead letters, and topics of services
+such as the delay service.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ RETAINED_FOREVER = "-1"
 def create_chain(admin: Admin, plan: RetryPlan) -> None:
     """Creates the missing retry topics and topics of dead letters, with as many partitions as their original topics.
 
-    Chain topics with fewer partitions get more. Raises ConfigError if an original topic does not exist.
+    An existing one that has fewer partitions gets more. Raises ConfigError if an original topic does not exist.
     """
     for topic, retry_topics, dead_letters in plan.chains():
         count = partition_count(admin, topic)

@@ -239,7 +239,8 @@ class DelayService(RelayService):
     def _deliver(self, relay: Relay, batch: Batch) -> None:
         """Adds due records to the transaction `batch`, at most MOST_DUE.
 
-        While `relay.is_single`, because the brokers have refused a record, adds only one.
+        Adds only one if `relay.is_single` is True, that is after the brokers have refused a record, to find the refused
+        one.
         """
         for entry in self._pending.take_due(self._clock.wall_ms(), 1 if relay.is_single else MOST_DUE):
             partition = self._pending.partition(entry)

@@ -1,4 +1,5 @@
-"""The child process of an isolated handler: `python -m kafkapy.client.reliable.handler_process MODULE:FUNCTION`.
+"""The child process in which an IsolatedHandler runs the application's function: `python -m
+kafkapy.client.reliable.handler_process MODULE:FUNCTION`.
 
 It reads deliveries from standard input and writes results to the pipe that was standard output, each as a length of
 four bytes and a pickled value. What the handler prints goes to standard error.
@@ -55,8 +56,8 @@ def write_frame(stream: BinaryIO, body: bytes) -> None:
 def outcome(handler: Any, delivery: Any) -> tuple[str, Any]:
     """Calls the handler and returns the kind and the content of its result.
 
-    The kind is "outputs", and the content the Outputs as tuples; or "failure", if the handler raises Failure, or
-    "error", if it raises another exception, and the content an ErrorText.
+    The kind "outputs" has a list of the Outputs, as tuples. If the handler raises Failure, the kind is "failure"; if it
+    raises another exception, the kind is "error". The content of both is an ErrorText.
     """
     try:
         return "outputs", [tuple(each) for each in checked_outputs(handler(delivery))]

@@ -25,9 +25,9 @@ _PIPE_BYTES = 1 << 16
 class IsolatedHandler(Closing):
     """Calls `module:function` in a child process; an instance is a handler for a Processor. Not thread-safe.
 
-    A call raises HandlerTimedOut after `timeout_s`, when the child is killed; HandlerDied if the child ends; Failure if
-    the function raises it; and RemoteError for every other exception of the function. The next call starts a new child.
-    Raises ConfigError at once if the function cannot be imported.
+    A call that takes longer than `timeout_s` seconds kills the child and raises HandlerTimedOut. A call also raises
+    HandlerDied if the child ends; Failure if the function raises it; and RemoteError for every other exception of the
+    function. The next call starts a new child. Raises ConfigError at once if the function cannot be imported.
     """
 
     def __init__(self, reference: str, timeout_s: float) -> None:

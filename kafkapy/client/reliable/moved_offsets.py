@@ -1,8 +1,9 @@
-"""The offsets of a partition that a redrive has moved, as text in the metadata of a committed offset. This module does
-no I/O.
+"""The offsets of the dead letters in one partition that a redrive has moved back to their topics. This module does no
+I/O.
 
-The committed offset is the first one that was not moved. The metadata lists the ranges of moved offsets above it, each
-as its distance from the end of the previous range and its length, in base 36.
+They are stored as the group's committed offset and its metadata. The committed offset is the first one that was not
+moved. The metadata is a text that lists the ranges of moved offsets above it: for each range its distance from the end
+of the previous one, and its length, in base 36.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class MovedOffsets:
     def __init__(self, first: int, text: str = "") -> None:
         """Reads the moved offsets from the offset `first` and the metadata `text`, which were committed together.
 
-        A text that another program has written counts as no moved offsets above `first`. Raises ValueError for a
+        If another program has written the text, no offsets above `first` count as moved. Raises ValueError for a
         damaged text.
         """
         self.first = first

@@ -16,9 +16,10 @@ _NO_ENTRY = (1 << 32) - 1
 
 
 class _EntriesByOffset:
-    """The entries of records without an id, by their offsets in the delay topic. Twelve bytes for each.
+    """The entries of records without an id, by their offsets in the delay topic. Each takes twelve bytes of memory.
 
-    Offsets are added in ascending order unless the delay topic was deleted and created again.
+    An entry is the number by which PendingRecords names a record. Offsets are added in ascending order unless the delay
+    topic was deleted and created again.
     """
 
     def __init__(self) -> None:
@@ -48,7 +49,7 @@ class _EntriesByOffset:
 def restore(pending: PendingRecords, partition: int, records: Iterable[SourceRecord]) -> int:
     """Adds the records of a partition to `pending` and returns their number.
 
-    `records` has the committed records of that partition of the topic of pending records, from the first one on. Raises
+    `records` has the committed records of `partition` in the topic of pending records, from the first one on. Raises
     ValueError if one of them is not a pending record.
     """
     by_offset = _EntriesByOffset()

@@ -1,4 +1,6 @@
-"""Records passed to a handler; failed ones go through retry topics with growing delays, and end as dead letters."""
+"""The processor: passes records to a handler. Records whose handling fails go through retry topics with growing delays,
+and end as dead letters.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +42,11 @@ _SLICE_MS = 1000
 class Processor(RelayService):
     """Calls a handler for each record of some topics, exactly once as far as its outputs are concerned.
 
-    `handler(delivery)` returns the outputs to send (`Output`), or None. If it raises, the record moves to the next
-    retry topic, where its partition is paused until the record is due, and after the last one to the dead letters; if
-    it raises `Failure`, to the dead letters at once. Outputs, moved records and offsets are committed in one
-    transaction, so that every input ends once in the outputs or in the dead letters, whatever process is killed. The
-    handler may be called again for a record whose transaction was aborted.
+    `handler(delivery)` returns the outputs to send (`Output`), or None. If it raises an exception, the record moves to
+    the next retry topic, where its partition is paused until the record is due. If it raises `Failure`, or if there is
+    no further retry topic, the record moves to the topic of dead letters. Outputs, moved records and offsets are
+    committed in one transaction, so that every input ends once in the outputs or in the dead letters, even if processes
+    are killed. The handler may be called again for a record whose transaction was aborted.
 
     topics: the topics to read; their retry topics and topics of dead letters get as many partitions as they have.
         Without `creates_topics` they must exist.

@@ -23,7 +23,7 @@ class SourceRecord(Protocol):
 
 
 class Delivery(NamedTuple):
-    """A record as a handler receives it, the same at the first attempt and at every later one.
+    """A record as a handler receives it. Only `attempt` differs between the attempts to handle the record.
 
     `topic`, `partition`, `offset` and `timestamp` (ms since 1970) are those of the record in its original topic, also
     when the record was read from a retry topic. `headers` has no headers of the retry chain. `attempt` is 1 for the

@@ -1,4 +1,4 @@
-"""The records that the brokers refuse: found by transactions of one record, and made dead letters afterwards."""
+"""Finds the records that the brokers refuse, by transactions of one record each, so that they become dead letters."""
 
 from __future__ import annotations
 

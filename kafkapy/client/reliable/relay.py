@@ -128,12 +128,13 @@ class Relay(Closing):
 
     Each poll is one transaction of outputs and offsets. After an error in a transaction a new producer with the same
     transactional id aborts the transaction, and the consumer goes back to the committed offsets, so that the relay's
-    positions are always the positions that the brokers have stored. Waits without end for a broker that cannot be
-    reached.
+    positions are always the positions that the brokers have stored. While no broker can be reached, the relay waits
+    without a time limit.
 
-    `instance` names the transactional id and the static member of the group. If another process starts with the same
-    `instance`, `run` raises NameTaken in the earlier process or, with the consumer protocol, in the one that starts.
-    None makes a random id, and a dynamic member, which leaves the group at its end.
+    `instance` is the name of this process: it forms the transactional id, and is the `group.instance.id` of a static
+    member. If another process starts with the same `instance`, `run` raises NameTaken in the earlier process or, with
+    the consumer protocol, in the one that starts. If `instance` is None, the transactional id is random, and the member
+    is a dynamic one, which leaves the group when the relay is closed.
     """
 
     def __init__(
@@ -282,9 +283,11 @@ class Relay(Closing):
                 log.warning("The commit is repeated: %s", error)
 
     def _check_fatal(self, error: Exception) -> None:
-        """Raises `error` if a repetition cannot remove it, or NameTaken if another process uses the same instance name.
+        """Raises `error` if each further transaction would fail with it, such as an authentication error.
 
-        If the brokers have refused a record, sets `is_single`, so that the next transactions have one record each.
+        Raises NameTaken if another process has taken over `instance`, the name of this process in the group. If the
+        brokers have refused a record, sets `is_single`, so that each of the next transactions has only one record.
+        Returns in all cases in which the caller may repeat the transaction.
         """
         try:
             check_member(error, self._name)
@@ -301,7 +304,7 @@ class Relay(Closing):
             self.may_be_committed = False
 
     def _recover(self, error: Exception) -> None:
-        """Ends the transaction, and returns to the committed offsets."""
+        """Aborts the transaction, and makes the consumer read again from the committed offsets."""
         self.counts["aborted"] += 1
         if not isinstance(error, WakeupError):
             log.warning("A transaction is repeated: %s", error)
@@ -312,7 +315,8 @@ class Relay(Closing):
         self._live_producer()
 
     def _live_producer(self) -> Producer:
-        """Returns a producer whose transactional id is initialized; waits for the brokers without end."""
+        """Returns a producer that can begin a transaction; waits without a time limit while no broker can be reached.
+        """
         while self._producer is None or self._has_new_positions:
             try:
                 if self._producer is None:

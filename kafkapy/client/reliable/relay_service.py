@@ -1,4 +1,4 @@
-"""The base of services on a relay: starting and ending, and partitions that are paused until a time."""
+"""The base class of services whose loop is a relay, and the partitions that a service has paused until a time."""
 
 from __future__ import annotations
 

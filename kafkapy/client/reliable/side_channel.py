@@ -1,4 +1,6 @@
-"""A bounded queue of records that are sent by a thread of its own, so that the caller never waits for a broker."""
+"""A bounded queue of records, which a thread of the queue sends in the background, so that the caller never waits for a
+broker.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +161,8 @@ class SideChannel:
 
 
 def channel_producer(properties: Mapping[str, Any]) -> Callable[[], Sender]:
-    """Returns a function that makes the producer of a channel. `properties` is the producer's configuration.
+    """Returns the `make_producer` of a SideChannel: a function that makes its producer. `properties` is the producer's
+    configuration.
 
     The producer has short time-outs, so that records do not accumulate while the brokers cannot be reached.
     """

@@ -109,8 +109,9 @@ class TimingWheel:
         return None if tick is None else tick * self._tick_ms
 
     def _next_tick(self) -> int | None:
-        """Returns the first tick after the present one at which a slot that may have entries begins; None if all slots
-        are empty.
+        """Returns the first tick after the present one at which a slot begins that may have entries.
+
+        Returns None if all slots are empty.
         """
         ticks = []
         for level, bits in enumerate(self._occupied):
@@ -123,7 +124,10 @@ class TimingWheel:
         return min(ticks, default=None)
 
     def _place(self, node: int) -> None:
-        """Links a node to the slot of its due time, in the lowest level that has this slot."""
+        """Adds an entry to the list of the slot of its due time, in the lowest level that has this slot.
+
+        `node` is the entry's place in the linked lists: the entry plus the number of the lists' heads.
+        """
         # The first tick at or after the due time.
         tick = -(-self._due_ms_of(node - _HEADS) // self._tick_ms)
         if tick <= self._tick:
@@ -166,7 +170,7 @@ class TimingWheel:
     def _link(self, node: int, following: int) -> None:
         """Inserts a node into a linked list before the node `following`.
 
-        The lists are circular: before the head of a list is the place after its last node.
+        The lists are circular, so that a node that is inserted before the head of a list is the last one of the list.
         """
         before = self._previous[following]
         self._next[before] = self._previous[following] = node

@@ -1,4 +1,4 @@
-"""A scan of partitions from given offsets to their present ends, committed records only."""
+"""Reads the committed records of partitions from given offsets to their present ends."""
 
 from __future__ import annotations
 
