@@ -91,10 +91,10 @@ class AvroSerializer(SchemaSerializer):
     """Serializes values by an Avro schema: dictionaries for records, and Python's types as fastavro maps them.
 
     `schema` is the JSON text of a schema, or a Schema with references. It may be None if `use_latest` or `schema_id` is
-    given; otherwise each call then raises SchemaMismatch. `to_value(value)` converts an application's object to a
-    dictionary or another value that fastavro accepts. `is_strict` refuses values with other fields than those of the
-    schema; `is_strict_but_for_defaults` does the same, but accepts that fields with a default are missing. `options`
-    are the keyword arguments of SchemaSerializer, such as `auto_register`.
+    given. Without any of these three, each call raises SchemaMismatch. `to_value(value)` converts an application's
+    object to a dictionary or another value that fastavro accepts. `is_strict` refuses values with other fields than
+    those of the schema; `is_strict_but_for_defaults` does the same, but accepts that fields with a default are missing.
+    `options` are the keyword arguments of SchemaSerializer, such as `auto_register`.
     """
 
     schema_type = AVRO

@@ -120,10 +120,10 @@ class JsonSerializer(SchemaSerializer):
     """Serializes values as JSON that a JSON Schema accepts.
 
     `schema` is the text of the schema, or a Schema with references. It may be None if `use_latest` or `schema_id` is
-    given; otherwise each call then raises SchemaMismatch. `to_value(value)` converts an application's object to a value
-    of JSON. With `validates` False the values are not validated. `encode(value)` replaces the function that converts a
-    value to the text or bytes of JSON. `options` are the keyword arguments of SchemaSerializer, such as `auto_register`
-    and `subject_name`.
+    given. Without any of these three, each call raises SchemaMismatch. `to_value(value)` converts an application's
+    object to a value of JSON. If `validates` is False, the values are not validated. `encode(value)` replaces the
+    function that converts a value to the text or bytes of JSON. `options` are the keyword arguments of
+    SchemaSerializer, such as `auto_register` and `subject_name`.
     """
 
     schema_type = JSON

@@ -114,8 +114,8 @@ class ProtobufDeserializer(SchemaDeserializer):
     """Deserializes Protobuf messages.
 
     With `message_class` the data are parsed as messages of this class, without asking the registry. Without it the
-    class is made from the schema in the registry: a descriptor, or a text that the registry converts to one. A registry
-    that does not convert texts makes a call raise SchemaMismatch.
+    class is made from the descriptor of the schema, which the registry returns. If the registry has the schema as a
+    text, and cannot convert it to a descriptor, a call raises SchemaMismatch.
     """
 
     has_indexes = True

@@ -205,9 +205,11 @@ class RegistryClient:
         return found
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
-        """Deletes a subject softly; with `permanent`, removes one that was deleted softly before.
+        """Deletes a subject softly: hides it without removing its versions. Returns the numbers of the deleted
+        versions.
 
-        Returns the numbers of the deleted versions. With `permanent`, raises RegistryFailure for any other subject.
+        If `permanent` is True, removes a subject that was deleted softly before, and raises RegistryFailure for any
+        other subject.
         """
         query = {"permanent": "true"} if permanent else {}
         found: list[int] = self.request("DELETE", f"/subjects/{_quoted(subject)}", query)
@@ -215,9 +217,10 @@ class RegistryClient:
         return found
 
     def delete_version(self, subject: str, version: int | str, *, permanent: bool = False) -> int:
-        """Deletes a version softly; with `permanent`, removes one that was deleted softly before. Returns its number.
+        """Deletes a version softly: hides it without removing it. Returns the number of the version.
 
-        With `permanent`, raises RegistryFailure for a version that was not deleted softly.
+        If `permanent` is True, removes a version that was deleted softly before, and raises RegistryFailure for any
+        other version.
         """
         query = {"permanent": "true"} if permanent else {}
         found: int = self.request("DELETE", f"/subjects/{_quoted(subject)}/versions/{version}", query)

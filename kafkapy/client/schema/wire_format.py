@@ -27,7 +27,7 @@ Headers = Iterable[tuple[str, bytes | None]]
 
 
 class Frame(NamedTuple):
-    """The frame of some data, which names their schema by its id or its GUID; the other one of these fields is None.
+    """The frame of some data, which names their schema. One of the fields for the schema's id and its GUID is None.
 
     `start` is the position in the bytes at which the data begin. `indexes` is the path to a Protobuf message in its
     file.
