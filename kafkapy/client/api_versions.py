@@ -51,9 +51,9 @@ def choose_version(
 ) -> int:
     """Returns the newest version of an API that client and broker support and that is at most `highest`.
 
-    `served` and `spoken` have the lowest and highest version of each API that the broker and this client support. If
-    `highest` is below all of the client's versions, only `highest` itself is accepted, because the caller needs what
-    later versions no longer have. Raises ApiError with UNSUPPORTED_VERSION if there is no such version.
+    `served` and `spoken` have the lowest and highest version of each API that the broker and this client support. A
+    `highest` below all of the client's versions selects exactly this version, for callers that need a field that later
+    versions lack. Raises ApiError with UNSUPPORTED_VERSION if there is no such version.
     """
     api = API_TABLE[key]
     low, high = spoken.get(key, (api.lowest, api.highest - api.latest_version_unstable))

@@ -19,8 +19,8 @@ class ArrowDelivery:
     """The outcome of `Producer.send_arrow`. Thread-safe.
 
     `row_count` is the number of rows that were sent, and `delivered` is the number of rows that the brokers have
-    acknowledged so far. `failures` has the rows whose delivery has failed so far: an entry for each batch of records,
-    or part of it.
+    acknowledged so far. `failures` has the rows whose delivery has failed so far. Each of its entries has rows of one
+    batch of records that have failed with the same error.
     """
 
     def __init__(self, network: Network, topic: str) -> None:

@@ -1,7 +1,7 @@
 """The producer and the consumers for asyncio.
 
-Each wraps its synchronous counterpart: a call that would block runs on a thread of the loop's executor, and the network
-keeps a thread of its own.
+Each wraps its synchronous counterpart. A call that would block runs on a thread of the event loop's executor. The
+synchronous counterpart sends and receives on its own networking thread.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ def controller_addresses(config: ClientConfig) -> list[str]:
 class BrokerConnections:
     """The connections of one client to its brokers, and its current view of the cluster.
 
-    Every method must be called with `Network.lock` held. `cluster` is immutable and replaced as a whole, so any thread
-    may read it. The brokers in `coordinators` have additional connections, so that a long fetch does not delay a
-    heartbeat.
+    It is the base class of `Network`, the network loop of the client. Every method must be called with `Network.lock`
+    held, unless its description says otherwise. `cluster` is immutable and replaced as a whole, so any thread may read
+    it. The brokers in `coordinators` have additional connections, so that a long fetch does not delay a heartbeat.
     """
 
     def __init__(self, config: ClientConfig, *, in_flight_limit: int, environment: Environment) -> None:

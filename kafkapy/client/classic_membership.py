@@ -48,8 +48,8 @@ _FATAL = frozenset(
 class Phase(Enum):
     """The phases of a classic member.
 
-    Only the consumer's `poll` moves a member from UNJOINED to JOINING, because `poll` first notifies the application of
-    revoked partitions.
+    A member changes from UNJOINED to JOINING only within the consumer's `poll`, because `poll` first notifies the
+    application of revoked partitions.
     """
 
     UNJOINED = auto()
@@ -204,8 +204,8 @@ class ClassicMembership(GroupMembership):
     def _lead(self) -> None:
         """Assigns the partitions as the group's leader, and sends SyncGroup with the assignments.
 
-        If the metadata of a topic are not known yet, requests them and sends nothing; the assignment follows when they
-        are.
+        If the metadata of a topic are not known yet, requests them and sends nothing. The partitions are then assigned
+        after the metadata have arrived.
         """
         assert self._joined is not None
         members = {
@@ -340,8 +340,8 @@ class ClassicMembership(GroupMembership):
     def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
         """Sends LeaveGroup unless the member is static; `on_done` is called in either case.
 
-        The partitions of a static member stay assigned for session.timeout.ms. Sends nothing, either, if the member has
-        no member id yet or its coordinator is not known.
+        The partitions of a static member stay assigned for session.timeout.ms. LeaveGroup is also not sent if the
+        member has no member id yet, or if its coordinator is not known.
         """
         identity = self.identity
         now = self._network.clock.monotonic_ms()

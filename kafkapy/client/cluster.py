@@ -37,7 +37,8 @@ class Node(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The node in a message for people: "broker 1 (localhost:9092)" or "bootstrap server localhost:9092"."""
+        """The text that names the node in messages: "broker 1 (localhost:9092)" or "bootstrap server localhost:9092".
+        """
         if self.node_id < 0:
             return f"bootstrap server {self.host}:{self.port}"
         kind = "coordinator" if self.node_id > LARGEST_BROKER_ID else "broker"
@@ -145,7 +146,7 @@ def merge(known: Cluster, response: MetadataResponse, all_requested: bool) -> Cl
 
     Topics that the response lacks stay, unless all topics were requested.
 
-    A leader with an older epoch than the known one is ignored, unless the topic was deleted and created again.
+    A leader whose leader epoch is older than the known one is ignored, unless the topic was deleted and created again.
     """
     brokers = brokers_of(response)
     topics: dict[str, TopicInfo] = {} if all_requested else dict(known.topics)

@@ -36,7 +36,7 @@ class ArrowBatches:
     """The record batches that `Consumer.poll_arrow` returned; all have the same columns. The object does not change
     after its construction.
 
-    It can be iterated, indexed and measured with `len`, and is false without batches. It is also an Arrow stream
+    It has a length, can be iterated and indexed, and is false if it has no batches. It is also an Arrow stream
     (PyCapsule interface), even if it is empty: `pyarrow.table(batches)`, `polars.DataFrame(batches)`. A library that
     reads the stream shares the batches' memory. It is not a list, because these libraries treat lists as rows.
     """
@@ -75,10 +75,10 @@ class ArrowBatches:
 
 
 def collect_columns(network: Network, fetcher: Fetcher, make: Callable[[], ArrowBatch]) -> list[ArrowBatch]:
-    """Returns the buffered records, as one batch for each partition that has some; advances the positions.
+    """Returns the records that the fetcher has buffered, and moves the positions past them.
 
-    `make()` returns an empty batch. If no records are buffered, raises the error that the fetcher has reported; each
-    error is raised once.
+    The result has one batch for each partition with buffered records. `make()` returns an empty batch. If no records
+    are buffered, raises the error that the fetcher has reported; each error is raised once.
     """
     with network.lock:
         ready = fetcher.ready_states()
@@ -205,9 +205,9 @@ class RangeReader(Closing):
         `ranges` has the first offset and the exclusive end of each partition. A batch has records of one partition; the
         batches of one partition are in the order of offsets. None is returned when no record has arrived for `pause`
         seconds, so that the caller can end the iteration. The other arguments and the errors are those of `read`, but
-        without a `timeout` the iterator waits for ever. With a `needle`, most records whose key, value and headers do
-        not contain these bytes are skipped before they are decoded; a batch may then have no rows, and its `scanned` is
-        the number of records that were read for it.
+        if `timeout` is None, the iterator waits without a time limit. If a `needle` is given, most records whose key,
+        value and headers do not contain these bytes are skipped before they are decoded; a batch may then have no rows,
+        and its `scanned` is the number of records that were read for it.
         """
         chosen = tuple(columns)
         states = self._begin(ranges)

@@ -291,8 +291,8 @@ class Connection:
         """Returns whether requests can be sent: the socket is connected to the broker, directly or through the proxy,
         and the TLS handshake, if TLS is used, is complete.
 
-        First continues to connect as far as the socket allows. If this is not complete at the deadline of the set-up,
-        closes the connection.
+        Before that, continues to connect as far as the socket allows. Closes the connection if this is not complete at
+        the deadline of the set-up.
         """
         if self.state is State.CONNECTING and self._is_connected():
             if self._proxy is None:
@@ -475,11 +475,11 @@ class Connection:
         request.on_done(response, version, None)
 
     def _expire(self, monotonic_ms: int) -> None:
-        """Ends the connection with REQUEST_TIMED_OUT if a response is late, because the responses after it would be
-        late too.
+        """Handles the time-outs that have passed, and authenticates again if the time for that has come.
 
-        A request that has not been sent ends with REQUEST_TIMED_OUT when it is late. Authenticates again when that is
-        due.
+        If a response is late, closes the connection with REQUEST_TIMED_OUT, because the responses after it would be
+        late too. A request that has not been sent yet ends with REQUEST_TIMED_OUT when it is late; the connection stays
+        open.
         """
         if monotonic_ms < self._earliest_ms:
             return
@@ -503,8 +503,8 @@ class Connection:
     def _failure(self, cause: Exception) -> ApiError:
         """Returns the error that the requests of a failed connection end with; `cause` is the exception that ended it.
 
-        This is NETWORK_EXCEPTION, whose `__cause__` is `cause`, or an AuthenticationError if a TLS handshake would fail
-        in the same way each time.
+        This is NETWORK_EXCEPTION, whose `__cause__` is `cause`, or an AuthenticationError if a TLS handshake has failed
+        and would fail in the same way at each further attempt.
         """
         tls = self._tls
         if tls is not None and not tls.has_received:

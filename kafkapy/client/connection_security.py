@@ -69,7 +69,7 @@ class ConnectionSecurity:
 
 
 def tls_refusal(label: str, cause: Exception) -> AuthenticationError | None:
-    """Returns the error for the application if a TLS handshake would fail in the same way each time, otherwise None.
+    """Returns the error for the application if each further TLS handshake would fail in the same way, otherwise None.
 
     `cause` is the exception that ended the connection. If it says only that the connection was lost, the result is
     None, because another attempt may succeed. `label` names the broker. Called for connections with TLS only.
@@ -96,9 +96,9 @@ def connection_security(
 ) -> ConnectionSecurity | None:
     """Returns the TLS and SASL objects that a client's configuration demands; None for PLAINTEXT.
 
-    `entry` is the login module; None means that of `sasl.jaas.config`. `find_context` is needed if `values` lacks the
-    keys of TLS: it returns the TLS context for the next connection. Reads files, and may wait for an OAuth provider.
-    Raises ConfigError for invalid values.
+    `entry` names the login module and its options; if it is None, `sasl.jaas.config` does. `find_context()` returns the
+    TLS context for the next connection; it may be None if `values` has the keys of TLS. Reads files, and may wait for
+    an OAuth provider. Raises ConfigError for invalid values.
     """
     protocol = values["security.protocol"].upper()
     if protocol == "PLAINTEXT":

@@ -137,7 +137,8 @@ class Consumer(Closing):
     def unsubscribe(self) -> None:
         """Leaves the group and drops the subscription and all assigned partitions. Blocks.
 
-        An automatic commit takes `default.api.timeout.ms` at most, and the request to leave five seconds at most.
+        The commit, if auto-commit is on, blocks for `default.api.timeout.ms` at most, and the request to leave for five
+        seconds at most.
         """
         with self._network.uninterrupted():
             self._group.leave(self._api_timeout_s)
@@ -458,7 +459,8 @@ class Consumer(Closing):
             self._network.metrics.poll_ended()
 
     def _poll_until(self, end_ms: int, collect: Callable[[], Polled]) -> Polled:
-        """Polls the group and calls `collect` until it returns records, and returns them. Blocks.
+        """Calls `ConsumerGroup.poll` and then `collect`, again and again, until `collect` returns records. Returns
+        them. Blocks.
 
         Returns an empty result if `collect` finds no records until the monotonic time `end_ms`.
         """

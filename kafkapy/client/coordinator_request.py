@@ -1,4 +1,5 @@
-"""Requests to a coordinator that a caller waits for: repeated after retriable errors until they succeed or time out."""
+"""Sends requests to a coordinator and blocks until they succeed; repeats them after retriable errors, up to a time-out.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ OnResult = Callable[[Any, Exception | None], None]
 def is_retried(error: Exception | None) -> bool:
     """Returns whether a request to a coordinator is repeated after `error`; False for None, which is a success.
 
-    It is repeated after the retriable errors of Kafka, and after some more, such as a coordinator that has moved; but
-    not after REBALANCE_IN_PROGRESS.
+    It is repeated after Kafka's retriable errors, except REBALANCE_IN_PROGRESS, and after a few other errors that pass,
+    such as STALE_MEMBER_EPOCH.
     """
     if not isinstance(error, ApiError) or error.error is Error.REBALANCE_IN_PROGRESS:
         return False

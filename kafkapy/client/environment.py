@@ -22,10 +22,10 @@ class Environment(NamedTuple):
     """The parts of the operating system that a client's networking uses; unit tests replace them.
 
     `connect(node, buffers)` returns a non-blocking socket that is connecting to `node`; `buffers` are the sizes in
-    bytes of its send and receive buffers, -1 for the system's default. Without `has_thread` the network makes progress
-    only while a caller waits. `find_tls_context` returns the TLS context for the next connection; None for the context
-    that the configuration describes. `proxy`, unless it is None, connects to the brokers; `connect` then connects to
-    the proxy.
+    bytes of its send and receive buffers, -1 for the system's default. If `has_thread` is False, the client has no
+    networking thread, and sends and receives only while a caller waits. `find_tls_context` returns the TLS context for
+    the next connection; None for the context that the configuration describes. If a `proxy` is given, `connect`
+    connects to the proxy, which then connects to the broker.
     """
 
     clock: Clock = SystemClock()

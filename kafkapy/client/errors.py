@@ -115,7 +115,7 @@ class RowFailure(NamedTuple):
 class UndeliveredRows(ApiError):
     """Rows of a table that `Producer.send_arrow` has sent were not delivered.
 
-    It has the code of the first row's error, which is also its `__cause__`. `failures` has all rows that have failed.
+    Its code is that of the first failed row's error, and this error is its `__cause__`. `failures` has all failed rows.
     """
 
     def __init__(self, error: Error, message: str, failures: Sequence[RowFailure] = ()) -> None:
@@ -134,7 +134,8 @@ class WakeupError(KafkapyError):
 class NoOffsetForPartition(ApiError):
     """A partition has no valid position, and `auto.offset.reset` is none.
 
-    `partition` is the partition concerned; its position is missing or, with `is_out_of_range`, outside of its log.
+    `partition` is the partition. If `is_out_of_range` is True, its position is outside of its log; otherwise it has no
+    position.
     """
 
     def __init__(self, partition: TopicPartition, message: str, *, is_out_of_range: bool = False) -> None:

@@ -41,11 +41,11 @@ _LOST_SESSION = frozenset(
 
 
 class Fetcher:
-    """The task of a consumer that fetches records; it owns the fetch requests and the fetch sessions.
+    """Fetches the records of one consumer; it owns the fetch requests and the fetch sessions.
 
-    The network runs the task with its lock held. `errors` contains the error, if there is one, that `collect` raises
-    when no records are buffered. `is_hungry` says that the last `collect` has emptied a buffer, so that another fetch
-    can be sent.
+    The fetcher is a `Task`: the client's network loop calls `run` in every pass, with `Network.lock` held. `errors`
+    contains the error, if there is one, that `collect` raises when no records are buffered. `is_hungry` says that the
+    last `collect` has emptied a buffer, so that another fetch can be sent.
     """
 
     def __init__(self, network: Network, subscription: Subscription, config: ClientConfig) -> None:
@@ -101,7 +101,8 @@ class Fetcher:
     def _source(self, topic_partition: TopicPartition, state: PartitionState) -> int:
         """Returns the id of the broker to fetch from.
 
-        This is the replica that the leader prefers for this client, or the leader.
+        This is the replica that the leader has named as preferred for this client, if it has named one that the cluster
+        has. Otherwise it is the leader.
         """
         if state.preferred_replica in self._network.cluster.nodes:
             return state.preferred_replica
@@ -166,7 +167,7 @@ class Fetcher:
             state.jump(*agreed)
 
     def _report(self, state: PartitionState, error: ApiError) -> None:
-        """Stores an error, unless another one is stored already, for the next poll to raise.
+        """Stores an error, which the next poll raises, unless another error is stored already.
 
         The partition is fetched again after the backoff, so that the error recurs until the application changes the
         position.

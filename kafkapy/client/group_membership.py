@@ -98,8 +98,8 @@ class GroupMembership(ABC):
     def forget_membership(self, *, lost: bool, keeps_id: bool = False) -> None:
         """Ends the membership; the consumer may join again.
 
-        `lost` says that other members may have its partitions already. With `keeps_id` the consumer joins again with
-        the same member id, if the protocol allows that.
+        `lost` says that other members may have its partitions already. If `keeps_id` is True, and the protocol allows
+        it, the consumer joins again with the same member id.
         """
 
     def _coordinator_node(self, monotonic_ms: int) -> int | None:

@@ -1,8 +1,8 @@
-"""Defers signal handlers while the main thread runs a step, one pass of a client's network loop.
+"""Defers signal handlers while the main thread runs a step of a client's network loop. A step is one pass of the loop.
 
-A signal's handler runs between any two instructions of the main thread. A handler that raises
-an exception, such as Python's handler of Ctrl-C, would abort the step in the middle: requests would not be sent,
-responses would be lost, and `close` would wait for them.
+A signal's handler runs between any two instructions of the main thread. A handler that raises an exception, such as
+Python's handler of Ctrl-C, would abort the step in the middle: requests would not be sent, responses would be lost, and
+`close` would wait for them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Handler = Callable[[int, FrameType | None], object]
 class HeldSignals:
     """A context that defers the handlers of SIGINT and SIGTERM until it ends. It must not be nested.
 
-    Handlers run in the main thread only, so that the context has no effect in other threads.
+    The context has no effect in other threads than the main thread, because Python runs signal handlers only there.
     """
 
     __slots__ = ("_handlers", "_received")

@@ -120,7 +120,7 @@ class MetadataUpdater:
         """Is called when no broker can be reached; returns the monotonic time (ms) at which to run again.
 
         Starts again from bootstrap.servers if `metadata.recovery.strategy` is rebootstrap, and the attempts to connect
-        to all brokers of the last metadata have failed. Otherwise the time is that of the next attempt to connect.
+        to all brokers of the last metadata have failed. Otherwise returns the time of the next attempt to connect.
         """
         if self._failing_since_ms is None:
             self._failing_since_ms = monotonic_ms

@@ -162,7 +162,8 @@ class OffsetCommits:
         self._interval_ms = None
 
     def commit_if_due(self, monotonic_ms: int) -> None:
-        """Commits the positions if auto-commit is on and auto.commit.interval.ms has passed since the last time.
+        """Commits the positions if auto-commit is on and auto.commit.interval.ms has passed since the last automatic
+        commit.
 
         The first call only begins the interval. Does not block.
         """

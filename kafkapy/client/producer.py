@@ -355,8 +355,8 @@ class Producer(RecordAccumulator, Closing):
         """Runs a step (pass of the network loop) after a batch was filled, unless another thread holds the network's
         lock.
 
-        While requests are in flight, only every n-th batch causes a step, where n batches have about STEP_BYTES: the
-        responses cause steps too, and a step for each small batch would be too many.
+        While requests are in flight, runs a step only after every n-th batch; n batches have about STEP_BYTES. More
+        steps are not needed then, because the network loop also runs a step when a response arrives.
         """
         if self.closed_batches % self._batches_per_step == 0 or not self._sender.in_flight:
             self._network.try_step()

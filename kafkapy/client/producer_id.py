@@ -40,7 +40,8 @@ class ProducerIdSource:
 
     @property
     def is_ending(self) -> bool:
-        """Returns False: batches are sent without lingering only at the end of a transaction, and there is none."""
+        """Returns False, because this producer has no transaction. At the end of a transaction batches do not linger.
+        """
         return False
 
     def failure_of_batches(self) -> ApiError | None:
@@ -58,8 +59,7 @@ class ProducerIdSource:
         return max(self._not_before_ms, monotonic_ms + 1)
 
     def run(self, monotonic_ms: int, in_flight: AbstractSet[ProducerBatch]) -> bool:
-        """Returns whether batches may be sent now. Before that, raises the epoch or requests a producer id if it is
-        necessary.
+        """Raises the epoch or requests a producer id if it is necessary; then returns whether batches may be sent now.
 
         Without idempotence the result is always True.
 
@@ -74,7 +74,7 @@ class ProducerIdSource:
         return self.identity.is_valid
 
     def may_send_to(self, queue: PartitionQueue) -> bool:
-        """Returns whether the sender may write to a partition: always True without a transaction."""
+        """Returns True: a producer without transactions may write to every partition."""
         return True
 
     def on_sequence_given_up(self, batch: ProducerBatch, *, is_refused: bool = False) -> None:
@@ -94,10 +94,12 @@ class ProducerIdSource:
         self._doubtful[queue] = None
 
     def on_error(self, error: ApiError) -> None:
-        """Is called with every error that is not retried; does nothing without a transaction."""
+        """Is called with every error that is not retried. Does nothing, because this producer has no transaction that
+        could fail.
+        """
 
     def _restart_broken(self, busy: AbstractSet[PartitionQueue]) -> None:
-        """Starts the sequences of the partitions again whose sequences the leader refuses or may lack.
+        """Starts the sequences again at 0 for each partition whose leader refuses a sequence or may lack one.
 
         Leaves out the partitions in `busy`, which have batches in flight. Raises the epoch first, if one of the
         partitions has used the current epoch already.

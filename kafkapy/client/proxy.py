@@ -43,8 +43,8 @@ Conversation = Generator[int, bytes, None]
 class Proxy(NamedTuple):
     """The address of a proxy, and the user and password that it asks for ("" for none).
 
-    `scheme` is `socks5`, `socks5h` or `http`. With `socks5` the client looks up the brokers' names; with the others the
-    proxy does.
+    `scheme` is `socks5`, `socks5h` or `http`. With `socks5` the client looks up the brokers' names; with `socks5h` and
+    `http` the proxy does.
     """
 
     scheme: str
@@ -88,9 +88,10 @@ class Proxy(NamedTuple):
 
 
 class ProxyHandshake:
-    """The conversation with a proxy on a non-blocking socket, before the broker's first byte.
+    """The exchange of messages with a proxy on a non-blocking socket, until the proxy has connected to the broker.
 
-    It reads no byte beyond the proxy's answers, so that the socket is then at the beginning of the broker's data.
+    It reads no byte beyond the proxy's answers. The next byte that is read from the socket is then the broker's first
+    one.
     """
 
     def __init__(self, proxy: Proxy, broker: Node) -> None:

@@ -1,8 +1,8 @@
 """The racks of a group's members and of partitions' replicas, as rack-aware assignors use them (KIP-881). This module
 has no state and does no I/O.
 
-Racks have an effect only under two conditions: a member is in a rack that has replicas, and at least one partition has
-no replica in one of the racks that have replicas.
+Racks have an effect only under two conditions: at least one member is in a rack that has replicas, and at least one
+partition does not have a replica in each of the racks that have replicas.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ def racks_of(racks: PartitionRacks, topic: str, partition: int) -> frozenset[str
 
 
 def are_racks_useful(member_racks: Iterable[str], partition_racks: Sequence[frozenset[str]]) -> bool:
-    """Returns whether an assignment that regards racks can differ from one that does not.
+    """Returns whether an assignment that considers racks can differ from one that does not.
 
-    `member_racks` are the racks of the members, `partition_racks` the racks of each partition's replicas.
+    `member_racks` are the racks of the members, and `partition_racks` has the set of the racks of each partition's
+    replicas.
     """
     every_rack = frozenset().union(*partition_racks)
     return not every_rack.isdisjoint(member_racks) and any(each != every_rack for each in partition_racks)

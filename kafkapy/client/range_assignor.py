@@ -3,8 +3,8 @@ has no state and does no I/O.
 
 The readers of a topic are the members that subscribe to the topic. If a topic's partitions do not divide evenly, the
 first members get one more. Topics with the same readers and the same number of partitions are co-partitioned: a member
-gets the same partitions of all of them, if it is in the racks of all (KIP-881). Racks never make an assignment less
-even.
+gets the partitions with the same numbers of all these topics, if each of these partitions has a replica in the member's
+rack (KIP-881). Racks never make an assignment less even.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class _TopicState:
         self.free = [each for each in self.free if each not in numbers]
 
     def assign_ranges(self, may_get: Callable[[str, int], bool]) -> None:
-        """Assigns to each member the first free partitions that it may get, until it has its fair number or none is
-        left.
+        """Assigns to each member the first free partitions that it may get, until it has its fair number, or no such
+        partition is left.
 
         `may_get(member_id, number)` returns whether the member may get the partition with this number.
         """
@@ -114,9 +114,9 @@ def _assign_within_racks(states: Sequence[_TopicState]) -> None:
 
 
 def _assign_co_partitioned(readers: Sequence[str], count: int, states: Sequence[_TopicState]) -> None:
-    """Assigns the partitions of several topics so that one member gets the partitions with the same number.
+    """Assigns the partitions of several topics so that one member gets all partitions with the same number.
 
-    The member of a number is the first one that may still get partitions of each topic and, if it has a rack, has
+    For each number, this is the first member that may still get partitions of every topic and, if it has a rack, has
     replicas of all these partitions in its rack. The topics in `states` have the same `readers`; each has `count`
     partitions, or `count` is 0 and nothing is assigned.
     """

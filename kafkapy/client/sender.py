@@ -42,10 +42,11 @@ _FRAME_BYTES = 512  # about the size of a produce request without its batches
 
 
 class Sender:
-    """The task of a producer that sends its batches; it owns the batches in flight.
+    """Sends the batches of one producer; it owns the batches in flight.
 
-    The network runs the task; every method is called with the network's lock held. While `flushing` or `out_of_memory`
-    (counts of waiting callers) is positive, batches are sent without lingering.
+    The sender is a `Task`: the client's network loop calls `run` in every pass. Every method must be called with
+    `Network.lock` held. While `flushing` or `out_of_memory` (counts of waiting callers) is positive, batches are sent
+    without lingering.
     """
 
     def __init__(

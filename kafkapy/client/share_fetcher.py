@@ -80,7 +80,8 @@ class ShareNode:
 
 
 class ShareFetcher:
-    """The task of a share consumer that owns its share sessions. The network runs it with its lock held.
+    """Sends the fetches and acknowledgements of a share consumer, and owns its share sessions. It is a `Task`: the
+    client's network loop calls `run` in every pass, with `Network.lock` held.
 
     `wants_records` is True while the application waits for records; records are fetched only then, because their locks
     expire while they are buffered. `errors` contains the errors that the next poll raises.
@@ -194,7 +195,7 @@ class ShareFetcher:
     # Acknowledging
 
     def _send_commits(self, node_id: int, node: ShareNode, monotonic_ms: int) -> int:
-        """Sends the broker's next commit, and ends with an error the commits before it that cannot be sent.
+        """Sends the broker's next commit. Commits before it that cannot be sent end with an error.
 
         Returns the monotonic time (ms) at which to try again; NEVER if a request is in flight or no commit is left.
         """

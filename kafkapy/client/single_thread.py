@@ -1,4 +1,4 @@
-"""The refusal of calls by a second thread, for objects that one thread at a time may use."""
+"""A check for objects that only one thread may use at a time: it refuses the calls of a second thread."""
 
 from __future__ import annotations
 

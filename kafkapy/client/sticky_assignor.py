@@ -383,10 +383,10 @@ class _Balance:
                 return has_moved
 
     def _previous_owners(self) -> dict[TopicPartition, str]:
-        """Returns the previous owner of each partition, if it has one that still subscribes to the partition's topic.
+        """Returns the previous owner of each partition, if this member still subscribes to the partition's topic.
 
-        The current generation is the highest one of all members. The previous owner is the member that claims the
-        partition for the highest generation below the current one.
+        The current generation is the highest one of all members. The previous owner of a partition is the member that
+        claims the partition for the highest generation below the current one.
         """
         latest = max((member.generation for member in self.members.values()), default=-1)
         found: dict[TopicPartition, tuple[int, str]] = {}

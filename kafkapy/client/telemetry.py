@@ -44,9 +44,11 @@ _LABELS = {
 
 
 class TelemetryReporter:
-    """The task of a client that requests its subscription and pushes its metrics. Called with the network's lock held.
+    """Requests a client's subscription to metrics from a broker, and pushes the metrics that the subscription names.
 
-    A broker that does not serve GetTelemetrySubscriptions and PushTelemetry gets no request.
+    The reporter is a `Task`: the client's network loop calls `run` in every pass. Methods must be called with
+    `Network.lock` held, unless their description says otherwise. A broker that does not serve GetTelemetrySubscriptions
+    and PushTelemetry gets no request.
     """
 
     def __init__(self, network: Network, config: ClientConfig, metrics: Callable[[], Metrics]) -> None:

@@ -53,8 +53,9 @@ class TransactionState(ProducerIdSource):
     """The phase of a producer's transaction, its partitions, and its first error. Called with the network's lock held.
 
     AddPartitionsToTxn, which every broker supports, adds a partition before anything is written to the partition. With
-    transaction.version 2 (`adds_implicitly`, KIP-890) a write adds its partition, and the end of every transaction
-    raises the epoch, so that a late batch cannot become part of the next transaction.
+    transaction.version 2 (KIP-890; `adds_implicitly` is then True) the first write to a partition adds it, without that
+    request. The end of every transaction then raises the epoch, so that a late batch cannot become part of the next
+    transaction.
     """
 
     def __init__(self, network: Network, accumulator: RecordAccumulator, transactional_id: str) -> None:

@@ -59,13 +59,15 @@ class Transactions:
         self._state.require(TransactionPhase.OPEN)
 
     def initialize(self, timeout_s: float) -> None:
-        """Takes over the transactional id: the producer that had it is fenced, and its open transaction aborted."""
+        """Takes over the transactional id. This fences the producer that used it before, and aborts its open
+        transaction.
+        """
         self._state.require(TransactionPhase.UNINITIALIZED)
         self._request_identity(timeout_s, ProducerIdentity())
         self._state.phase = TransactionPhase.READY
 
     def begin(self) -> None:
-        """Begins a transaction in the producer's state; sends no request."""
+        """Begins a transaction. Only changes the producer's state, and sends no request."""
         self._state.require(TransactionPhase.READY)
         with self._network.lock:
             self._state.begin()
@@ -135,8 +137,9 @@ class Transactions:
         self._end(False, timeout_s)
 
     def _coordinator_of(self, group_id: str) -> Coordinator:
-        """Returns the coordinator of a group; it is looked up for the first call, for another group, and after an
-        error.
+        """Returns the coordinator of a group; makes a new Coordinator, which looks up the broker, if it is needed.
+
+        This is the case at the first call, for another group than before, and after a lookup that has failed for good.
         """
         if self._group is None or self._group.key != group_id or self._group.fatal is not None:
             self._group = Coordinator(self._network, group_id)
