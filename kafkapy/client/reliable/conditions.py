@@ -42,7 +42,7 @@ _NUMBER_OPERATORS: dict[str, Callable[[float, float], bool]] = {
 class RecordView:
     """The fields of one record; its value is parsed as JSON at most once.
 
-    `has_invalid_json` is set when a condition needs JSON and the value is not JSON.
+    `has_invalid_json` becomes True when a condition needs JSON and the value is not JSON.
     """
 
     def __init__(self, record: SourceRecord) -> None:

@@ -70,7 +70,8 @@ class DelayService(RelayService):
         properties: the configuration of the clients.
         topic: the delay topic.
         partitions: the number of partitions of the delay topic if it is created.
-        most_pending: the largest number of pending records of this process; with so many, it reads no more.
+        most_pending: the largest number of pending records of this process. While it has so many, it reads no further
+            records.
         most_delay_ms: a record with a longer delay becomes a dead letter.
         instance: a name for this process that no other process of the group has at the same time; None: a random name.
         """
@@ -239,8 +240,8 @@ class DelayService(RelayService):
     def _deliver(self, relay: Relay, batch: Batch) -> None:
         """Adds due records to the transaction `batch`, at most MOST_DUE.
 
-        Adds only one if `relay.is_single` is True, that is after the brokers have refused a record, to find the refused
-        one.
+        After the brokers have refused a record (`relay.is_single`), adds only one, so that the refused record can be
+        found.
         """
         for entry in self._pending.take_due(self._clock.wall_ms(), 1 if relay.is_single else MOST_DUE):
             partition = self._pending.partition(entry)

@@ -23,7 +23,9 @@ class WaitingKeys:
         self.key_count = 0
 
     def is_full_for(self, place: Place, key: bytes | None) -> bool:
-        """Returns whether the key is new and the number of keys is at its limit, so that its partition has to wait."""
+        """Returns whether the key is new and the number of keys is at its limit, so that the partition of its record
+        has to wait.
+        """
         if key is None or self.key_count < self._most_keys:
             return False
         return key not in self._waiting.get(place, ())

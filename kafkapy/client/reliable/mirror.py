@@ -68,12 +68,13 @@ class Mirror(Closing):
 
     source, target: the configurations of the clients of the cluster that is read and of the cluster with the copies.
     rename: the name of a copied topic, in which `{source}` and `{topic}` are replaced; "{topic}" keeps names.
-    source_name, target_name: names of the clusters. With a target's name, copies have the header `kafkapy.mirror.path`
-        and records that have come through the target are not copied, so that two clusters can mirror each other.
+    source_name, target_name: names of the clusters. If a target's name is given, copies have a header
+        `kafkapy.mirror.path`, which names the clusters that they were copied from, and records with the target's name
+        in this header are not copied. Two clusters can therefore mirror each other.
     groups: the pattern of groups whose offsets are translated; None for none.
 
     A copy is in the partition with the number of its original if the target topic has that many partitions, and
-    otherwise in the partition of its key; then offsets are not translated.
+    otherwise in the partition that its key determines. In the second case offsets are not translated.
     """
 
     def __init__(

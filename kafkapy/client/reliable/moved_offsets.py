@@ -50,8 +50,8 @@ class MovedOffsets:
         """Adds the offset of a moved record; returns True unless `text` would become too long for the metadata.
 
         In that case returns False without a change. `previous_end` is the offset after the record that was read before
-        this one. If that record was moved, the offsets between the two records count as moved too: they belong to
-        markers and compacted records.
+        this one. If that record was moved, the offsets between the two records count as moved too, because they belong
+        to transaction markers and compacted records.
         """
         if offset in self:
             return True

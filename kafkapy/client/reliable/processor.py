@@ -1,5 +1,5 @@
-"""The processor: passes records to a handler. Records whose handling fails go through retry topics with growing delays,
-and end as dead letters.
+"""Passes records to a handler. Records whose handling fails go through retry topics with growing delays, and end as
+dead letters.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ class Processor(RelayService):
     retries: the delays before the further attempts, in seconds.
     keeps_order: a record waits while an earlier record with its key is in a retry topic. All topics of a chain need
         equally many partitions, and all members of the group need this setting.
-    most_waiting_keys: the number of keys that may wait at the same time; a partition with a further key pauses.
-    instance: a name for this process that no other process of the group has at the same time. With it, a process that
-        starts again after a crash continues at once; otherwise the old transaction ends after ten seconds. If another
-        process starts with the name, `run` raises NameTaken.
+    most_waiting_keys: the number of keys that may wait at the same time; a partition with a record of a further key is
+        paused.
+    instance: a name for this process that no other process of the group has at the same time. A process that
+        starts again under its name after a crash continues at once. Without a name, it has to wait for ten seconds,
+        until its old transaction has timed out. If another process starts with the name, `run` raises NameTaken.
     settings: further configuration keys of the clients, with `_` instead of `.`.
     """
 

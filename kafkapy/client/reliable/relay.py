@@ -111,8 +111,8 @@ class Batch:
         self.sent += 1
 
     def passed(self, partition: TopicPartition, offset: int) -> None:
-        """Adds to the transaction the position after `offset`: all records of the partition up to and including
-        `offset` are done.
+        """Adds the position after `offset` to the transaction. All records of the partition up to and including
+        `offset` must be done.
         """
         self.offsets[partition] = offset + 1
 

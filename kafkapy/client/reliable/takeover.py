@@ -1,9 +1,9 @@
 """The end of a process whose name another process has taken over.
 
 A service's name is part of its transactional id. When another process starts with the same name, the brokers fence the
-producer of the first one. One of the two processes must then end, because otherwise each would make new producers and
-fence the other's without end. If the process is a member of a group, it ends when the group's coordinator refuses it
-because of its name; otherwise it ends when its producer is fenced.
+producer of the first one. One of the two processes must then end, because otherwise each would again and again make a
+new producer, which fences the producer of the other process. If the process is a member of a group, it ends when the
+group's coordinator refuses it because of its name; otherwise it ends when its producer is fenced.
 """
 
 from __future__ import annotations
