@@ -14,8 +14,8 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.protocol.response_errors import part_with_error
 
-# Returns the id of the broker that a request is for; None while it is not known. Called with the monotonic time and the
-# network's lock held; raises ApiError.
+# Returns the id of the broker that a request is for; None while it is not known. Called with the monotonic time, while
+# `Network.lock` is held; raises ApiError.
 Target = Callable[[int], int | None]
 
 
@@ -42,7 +42,8 @@ def error_of(result: Any) -> ApiError | None:
 
 
 class AdminRequest:
-    """One request and, when it is done, its response or error. Used with the lock of the client's network held.
+    """One request and, when it is done, its response or error. Used with `Network.lock`, the lock of the client's
+    network loop, held.
 
     `target(monotonic_ms)` returns the id of the broker to send to, or None if it is not known yet. `build(version)`
     makes the message; `highest` is the newest version that may be sent (None: no limit). `find_error(response)` returns

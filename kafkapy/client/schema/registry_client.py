@@ -43,9 +43,9 @@ class RegistryClient:
     remove; the pause before it is doubled from `first_pause_s` to `longest_pause_s`. `more_headers()` returns further
     headers of each request, such as a token. Methods raise RegistryFailure for a request that is refused or fails.
 
-    Arguments of several methods: `deleted` includes versions and subjects that were deleted softly. `normalize` has the
-    registry compare schemas in their normal form. `format` is the form of the returned text: "" for the usual one,
-    "serialized" for a Protobuf schema as a descriptor in base64.
+    Arguments of several methods: `deleted` includes versions and subjects that were deleted softly, that is hidden but
+    not removed. `normalize` has the registry compare schemas in their normal form. `format` is the form of the returned
+    text: "" for the usual one, "serialized" for a Protobuf schema as a descriptor in base64.
     """
 
     def __init__(

@@ -4,7 +4,7 @@
     in a header      1 | GUID, 16 bytes | [message indexes]                 the value is only the data
 
 The headers are `__key_schema_id` and `__value_schema_id`. Message indexes are the path to a Protobuf message within its
-file: a count and the indexes as zigzag varints; the single byte 0 stands for the first message.
+file: a count and the indexes as zigzag varints; the single byte 0 stands for the first message of the file.
 """
 
 from __future__ import annotations
