@@ -1,8 +1,9 @@
 """The assignors of a classic group's leader: range, round robin, sticky, cooperative sticky. This module has no state
 and does no I/O.
 
-An assignor gets the members by id, the number of partitions of each existing topic, and the racks of their replicas; it
-returns the partitions of each member. Members are ordered by their instance ids, then by their member ids.
+An assignor is a function. Its arguments are the members by id, the number of partitions of each existing topic, and the
+racks of the partitions' replicas; it returns the partitions of each member. Members are ordered by their instance ids,
+then by their member ids.
 """
 
 from __future__ import annotations

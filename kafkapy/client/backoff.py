@@ -11,7 +11,7 @@ JITTER = 0.2
 class ExponentialBackoff:
     """Computes pauses before retries: `initial` ms, doubled at each further attempt, at most `largest` ms.
 
-    The result is changed at random by up to a fifth in either direction. `chance` returns a random number from 0 to 1.
+    Each pause is changed at random by up to a fifth in either direction. `chance` returns a random number from 0 to 1.
     The object does not change, so that any thread may use it.
     """
 

@@ -101,9 +101,9 @@ def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> 
     """Fills a batch from a partition's buffers until the batch is full or the buffers are empty, and returns the same
     batch.
 
-    Advances the partition's position after each buffer. The network's lock is not held while records are decoded.
-    During that time the network may append buffers. It may also drop all buffers because the position was changed,
-    which raises the partition's `generation`; the batch then ends, and the new position stays.
+    Advances the partition's position after each buffer. `Network.lock` is not held while records are decoded. During
+    that time another thread may append buffers. It may also change the position, which drops all buffers and raises the
+    partition's `generation`; the batch then ends, and the new position stays.
     """
     while not batch.is_full and max(len(batch), batch.scanned) < batch.max_rows:
         with network.lock:
@@ -149,8 +149,9 @@ class RangeReader(Closing):
     def position(self) -> int | None:
         """The offset from which to continue after an error: the offset after the last record that was returned.
 
-        After a whole range it is `until` or a later offset. With several ranges it belongs to the partition of the last
-        batch. None before the first range is read, and with several ranges before the first batch.
+        After a whole range it is `until` or a later offset. While `read_ranges` reads several ranges, it is an offset
+        in the partition of the last batch. It is None before the first range is read; if several ranges are read, it is
+        None until the first batch.
         """
         return None if self._state is None else self._state.position
 

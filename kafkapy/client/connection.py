@@ -112,9 +112,9 @@ class State(Enum):
 class Connection:
     """A connection to one broker: its non-blocking socket and the requests on it.
 
-    Every method is called with the network's lock held. Requests that are submitted before the connection is ready wait
-    for it. When the connection fails, all its requests end with NETWORK_EXCEPTION, or AuthenticationError, and it stays
-    closed.
+    Every method is called while `Network.lock`, the lock of the client's network loop, is held. Requests that are
+    submitted before the connection is ready wait until it is. When the connection fails, all its requests end with
+    NETWORK_EXCEPTION or AuthenticationError. A closed connection is not opened again.
     """
 
     def __init__(

@@ -483,8 +483,8 @@ class Consumer(Closing):
     def _finish(self, records: list[ConsumerRecord]) -> ConsumerRecords:
         """Deserializes polled records, passes them to the interceptors, and returns the result.
 
-        If the poll has emptied a partition's buffer, first sends the next fetch, so that the broker works at the same
-        time.
+        If the poll has emptied a partition's buffer, first sends the next fetch, so that the broker prepares the
+        response while this method works.
         """
         if records and self._fetcher.is_hungry:
             self._network.try_step()

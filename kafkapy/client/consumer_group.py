@@ -48,8 +48,8 @@ class RebalanceListener(Protocol):
 class ConsumerGroup:
     """One consumer's part in its group; owns the consumer's Coordinator, GroupMembership and OffsetCommits.
 
-    The client's network loop calls `run` in every pass, with the lock of the network held. The other methods are called
-    by the application's thread without the lock, unless they say otherwise.
+    The client's network loop calls `run` in every pass, with `Network.lock` held. The other methods are called by the
+    application's thread without this lock, unless their description says otherwise.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class ConsumerGroup:
     # Called by the application's thread
 
     def subscription_changed(self, listener: Any) -> None:
-        """Stores the listener, and requests a rebalance and the topics' metadata; called with the lock held."""
+        """Stores the listener, and requests a rebalance and the topics' metadata; called with `Network.lock` held."""
         self._listener = listener
         pattern = self._subscription.pattern is not None
         self._network.metadata.set_topics(self._subscription.topics, wants_all=pattern)
@@ -151,7 +151,7 @@ class ConsumerGroup:
         self._membership.last_poll_ms = self._network.clock.monotonic_ms()
 
     def assigned_manually(self) -> None:
-        """Lets manually assigned partitions start at the committed offsets; called with the lock held."""
+        """Lets manually assigned partitions start at the committed offsets; called with `Network.lock` held."""
         for state in self._subscription.partitions.values():
             if state.position is None and state.reset is None:
                 state.wants_committed = self.group_id is not None
@@ -161,7 +161,7 @@ class ConsumerGroup:
         """Returns whether `poll` has to run a callback, raise the membership's fatal error, join the group, or
         apply an assignment.
 
-        Read with the lock held.
+        Read with `Network.lock` held.
         """
         membership = self._membership
         return (

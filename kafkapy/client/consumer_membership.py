@@ -239,8 +239,8 @@ class ConsumerMembership(GroupMembership):
     def _offer(self, *, always: bool = False) -> None:
         """Sets `new_assignment`, which `poll` applies, to the assigned partitions whose topic names are known.
 
-        Requests the names of the other topics. Without `always`, nothing is set if these partitions were set before,
-        are owned already, or are being applied.
+        Requests the names of the other topics. If `always` is False, and these partitions were set before, are owned
+        already, or are being applied, sets nothing.
         """
         if self._assigned is None:
             return

@@ -75,8 +75,8 @@ class GroupMetadata(NamedTuple):
 class Coordinator:
     """The coordinator of one group or transactional id, which is looked up when it is needed, and remembered.
 
-    Called with the network's lock held. `fatal` is the error that makes further lookups pointless; None if there is
-    none.
+    Called while `Network.lock`, the lock of the client's network loop, is held. `fatal` is the error after which a
+    lookup cannot succeed any more; None if there is none.
     """
 
     def __init__(self, network: Network, key: str, key_type: int = GROUP) -> None:
@@ -159,7 +159,7 @@ def commit_offsets(
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     on_done: OnCommitted,
 ) -> None:
-    """Sends one OffsetCommit; called with the lock held.
+    """Sends one OffsetCommit; called while `Network.lock` is held.
 
     `on_done` is called once: with None after a success, otherwise with the error of the request or the first error of a
     partition.
@@ -211,7 +211,7 @@ def fetch_offsets(
     *,
     require_stable: bool,
 ) -> None:
-    """Sends one OffsetFetch; called with the lock held.
+    """Sends one OffsetFetch; called while `Network.lock` is held.
 
     `on_done(offsets, error)` is called once: `offsets` has the partitions with a committed offset, and `error` is None
     after a success. With `require_stable` the error is UNSTABLE_OFFSET_COMMIT while a transaction is committing offsets

@@ -37,9 +37,9 @@ def request_until_done(
     """Calls `send(node_id, on_result)` and blocks until the request has a result; repeats it after errors that are
     retried.
 
-    `send` is called with the lock held, sends the request to this coordinator, and calls `on_result(result, error)`
-    once. Returns the result, or raises the first error that is not retried (`is_retried`). Raises RequestTimedOut after
-    `timeout_s` seconds, with `goal` in its message: "expired before `goal`".
+    `send` is called while `Network.lock` is held; it sends the request to this coordinator, and calls
+    `on_result(result, error)` once. Returns the result, or raises the first error that is not retried (`is_retried`).
+    Raises RequestTimedOut after `timeout_s` seconds, with `goal` in its message: "expired before `goal`".
     """
     results: list[tuple[Any, Exception | None]] = []
     is_open = False

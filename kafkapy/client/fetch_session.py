@@ -1,5 +1,5 @@
-"""The client's side of a fetch session (KIP-227): after the first request only changes are sent. This module does no
-I/O.
+"""The client's side of a fetch session (KIP-227), in which every request after the first one contains only the changes.
+This module does no I/O.
 """
 
 from __future__ import annotations

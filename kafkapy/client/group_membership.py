@@ -20,7 +20,8 @@ log = logging.getLogger("kafkapy.client")
 
 
 class GroupMembership(ABC):
-    """The interface of a consumer's membership in its group. Called with the network's lock held.
+    """The interface of a consumer's membership in its group. Called while `Network.lock`, the lock of the client's
+    network loop, is held.
 
     It owns the member's identity and the requests to the coordinator. The application sees a rebalance only within
     `poll`: `poll` starts to join, and `new_assignment` keeps the result of the last rebalance until `poll` applies it.

@@ -1,4 +1,4 @@
-"""The client's credentials for GSSAPI: a keytab, or the tickets of `kinit`."""
+"""The client's credentials for GSSAPI: a keytab (a file with keys), or the tickets that `kinit` has stored."""
 
 from __future__ import annotations
 

@@ -26,9 +26,11 @@ CONTROLLER_ENDPOINTS = 2  # DescribeClusterRequest.endpoint_type
 
 
 class MetadataUpdater:
-    """Requests the metadata of the topics that the client uses. Called with the network's lock held.
+    """Requests the metadata of the topics that the client uses, and stores the view of the cluster that results from
+    them.
 
-    `updates` counts the responses, so that a caller can wait for the next one.
+    Called while `Network.lock`, the lock of the client's network loop, is held. `updates` counts the responses, so that
+    a caller can wait for the next one.
     """
 
     def __init__(self, connections: BrokerConnections, config: ClientConfig) -> None:

@@ -43,8 +43,8 @@ class Clock(Protocol):
 class Samples:
     """The values of one quantity: `count` and `total` of all values, and the recent values in a few windows of time.
 
-    The recent values are those of the last `metrics.num.samples` windows of `metrics.sample.window.ms` each. Written
-    with the network's lock held; any thread may read.
+    The recent values are those of the last `metrics.num.samples` windows of `metrics.sample.window.ms` each. Values are
+    added while `Network.lock`, the lock of the client's network loop, is held; any thread may read.
     """
 
     __slots__ = ("_clock", "_number", "_peak", "_taken", "_window_ms", "_windows", "count", "total")
@@ -81,7 +81,7 @@ class Samples:
     def take(self) -> tuple[int, float, float]:
         """Returns number, sum and maximum of the values since the previous call of this method; zeros if there is none.
 
-        Values are not negative. The caller holds the network's lock.
+        Values are not negative. The caller must hold `Network.lock`.
         """
         count, total = self._taken
         found = (self.count - count, self.total - total, self._peak)
@@ -202,7 +202,11 @@ class TimeTotals:
 
 
 class ClientMetrics:
-    """The measurements of one client. Written with the network's lock held; any thread may read."""
+    """The measurements of one client.
+
+    Methods that change them are called while `Network.lock`, the lock of the client's network loop, is held; any thread
+    may read.
+    """
 
     def __init__(self, kind: str, client_id: str, clock: Clock, *, window_ms: int, number: int) -> None:
         self.kind = kind  # producer, consumer or admin-client

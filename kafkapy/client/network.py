@@ -39,7 +39,7 @@ MOST_UNCOUNTED_WAITS = 1000
 
 
 class Task(Protocol):
-    """A state machine that the network runs in every step (pass of its loop), always with the network's lock held."""
+    """A state machine that the network runs in every step (pass of its loop), always with `Network.lock` held."""
 
     def run(self, monotonic_ms: int) -> int:
         """Performs the work that is due; returns the monotonic time (ms) at which to run again.

@@ -53,9 +53,9 @@ _UNSECURED_EXTENSION = f"{_UNSECURED}Extension_"
 class Renewal(NamedTuple):
     """The rules for the time at which a token is renewed, from the keys `sasl.login.refresh.*`.
 
-    A token is renewed when `window_factor` plus a random part of `window_jitter` of its lifetime has passed, but not
-    sooner than `min_period_s` after its receipt, nor later than `buffer_s` before it expires. These two limits are
-    ignored for a token whose lifetime is too short for them.
+    A token is renewed when a part of its lifetime has passed. The part is `window_factor` plus a random number from 0
+    to `window_jitter`. The renewal is not sooner than `min_period_s` after the receipt of the token, and not later than
+    `buffer_s` before it expires. These two limits are ignored for a token whose lifetime is too short for them.
     """
 
     window_factor: float

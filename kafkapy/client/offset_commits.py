@@ -26,7 +26,7 @@ Offsets = dict[TopicPartition, OffsetAndMetadata]
 class OffsetCommits:
     """The offset commits of one consumer, including auto-commit.
 
-    The application's thread calls the methods without the network's lock.
+    The application's thread calls the methods without `Network.lock`, the lock of the client's network loop.
 
     The callbacks of finished commits run in `call_back`, on the application's thread. `on_committed` is called with the
     offsets of every successful commit. `unread` has the records that were polled and that the application has not seen

@@ -1,4 +1,6 @@
-"""Looks up offsets by timestamp, and the earliest and latest offsets: ListOffsets to the partitions' leaders."""
+"""Looks up offsets by timestamp, and the earliest and latest offsets, with ListOffsets requests to the partitions'
+leaders.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ OnFound = Callable[[TopicPartition, OffsetAndTimestamp | None, ApiError | None],
 
 
 def look_up(network: Network, wanted: Mapping[TopicPartition, int], isolation_level: int, on_found: OnFound) -> None:
-    """Requests the offset at a timestamp of each partition without retrying; called with the network's lock held.
+    """Requests the offset at a timestamp of each partition without retrying; called while `Network.lock` is held.
 
     A timestamp is in ms since 1970, -1 for the latest or -2 for the earliest offset. `on_found(partition, found,
     error)` is called for each partition, possibly before `look_up` returns; `found` is None if no record has that
@@ -105,9 +107,9 @@ def look_up_all(
     """Returns the offset at a timestamp of each partition; None if no record has that timestamp or a later one.
 
     `wanted` has the timestamps: ms since 1970, -1 for the latest or -2 for the earliest offset. Blocks; the caller must
-    not hold the network's lock. After a retriable error the function waits for the backoff and for new metadata,
-    because the leader may have changed, and repeats the request. Raises an ApiError that is not retriable, and
-    RequestTimedOut after `timeout_s` seconds.
+    not hold `Network.lock`. After a retriable error the function waits for the backoff and for new metadata, because
+    the leader may have changed, and repeats the request. Raises an ApiError that is not retriable, and RequestTimedOut
+    after `timeout_s` seconds.
     """
     found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
     # The monotonic time (ms) and the number of metadata responses from which a partition may be looked up again.

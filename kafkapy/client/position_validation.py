@@ -28,7 +28,8 @@ OnTruncated = Callable[[TopicPartition, PartitionState, OffsetAndEpoch | None], 
 class PositionValidator:
     """The requests that check the positions of one consumer.
 
-    The class is a part of the fetcher, which calls it with the network's lock held.
+    The class is a part of the fetcher, which calls it while it holds `Network.lock`, the lock of the client's network
+    loop.
     """
 
     def __init__(self, network: Network, subscription: Subscription, on_truncated: OnTruncated) -> None:

@@ -457,7 +457,7 @@ class Producer(RecordAccumulator, Closing):
         return topic_queues.queues[partition]
 
     def _wait_for_memory(self, attempt: Callable[[], T | None]) -> T:
-        """Calls `attempt`, with the network's lock held, until its result is not None, and returns the result. Blocks.
+        """Calls `attempt`, with `Network.lock` held, until its result is not None, and returns the result. Blocks.
 
         `attempt` adds records, for which `buffer.memory` had no room. Raises RequestTimedOut after `max.block.ms`.
         """

@@ -16,12 +16,14 @@ log = logging.getLogger("kafkapy.client")
 
 
 class ProducerIdSource:
-    """The producer id and epoch of a producer without transactions. The sender calls it with the network's lock held.
+    """The producer id and epoch of a producer without transactions.
+
+    The sender calls the methods while it holds `Network.lock`, the lock of the client's network loop.
+    `highest_produce_version` limits the version of Produce requests; None is no limit.
 
     If a batch with a sequence number was given up, the leader of its partition may lack this number. The epoch is then
     raised, and the sequence numbers of the partition start at 0 again, as the leader expects of a new epoch (KIP-360).
-    The unfinished batches of other partitions keep their epoch. `highest_produce_version` limits the version of Produce
-    requests; None is no limit.
+    The unfinished batches of other partitions keep their epoch.
     """
 
     highest_produce_version: int | None = None

@@ -23,7 +23,8 @@ _HANDSHAKE_VERSION = 1
 
 
 class SaslExchange:
-    """One authentication by SASL on one connection. Called with the network's lock held.
+    """One authentication by SASL on one connection. Called while `Network.lock`, the lock of the client's network loop,
+    is held.
 
     `on_done(session_lifetime_ms, error)` is called once, unless the connection ends first; `error` is None after a
     success. A lifetime of 0 means that the session has no limit.

@@ -31,7 +31,7 @@ NO_IDENTITY = ProducerIdentity()
 
 
 def sequence_after(sequence: int, count: int) -> int:
-    """Returns the sequence `count` records later; 0 follows 2^31 - 1."""
+    """Returns the sequence number that is `count` records after `sequence`. After 2147483647 it starts again at 0."""
     return (sequence + count) % _SEQUENCES
 
 

@@ -54,9 +54,9 @@ class ShareConsumer(Closing):
     releases all other records.
 
     A share consumer must be used by one thread at a time: a method that is called while another thread is in a method
-    raises ConcurrentUse. Only `wakeup` may be called by any thread. Iterating over it returns record by record, without
-    end. All time-outs are in seconds; None means `default.api.timeout.ms`. Methods that block raise WakeupError after
-    `wakeup`.
+    of the same consumer raises ConcurrentUse. Only `wakeup` may be called by any thread. Iterating over it returns
+    record by record, without end. All time-outs are in seconds; None means `default.api.timeout.ms`. Methods that block
+    raise WakeupError after `wakeup`.
     """
 
     _environment = SYSTEM

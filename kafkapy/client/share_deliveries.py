@@ -25,7 +25,7 @@ ToSend = dict[ShareSource, Acknowledgements]
 
 
 class FetchedShare:
-    """The data of one partition in a ShareFetch response: the fetched batches, and the offsets of them that were
+    """The data of one partition in a ShareFetch response: the fetched batches, and those of their offsets that were
     acquired for this member.
 
     The records of the acquired offsets are delivered to the application.
@@ -138,10 +138,10 @@ class DeliveredRecords:
 class ShareDeliveries:
     """The buffered and the delivered records of a share consumer.
 
-    `add`, `renewed`, `take` and `collect_renewed` are called with the network's lock held, the other methods by the
-    application's thread without it. `deserialize(record)` returns the record with deserialized key and value; None
-    leaves them as bytes. `lock_timeout_ms` is the time limit of the acquisition locks of the records that were
-    delivered last.
+    `add`, `renewed`, `take` and `collect_renewed` are called while `Network.lock`, the lock of the client's network
+    loop, is held. The application's thread calls the other methods without this lock. `deserialize(record)` returns the
+    record with deserialized key and value; None leaves them as bytes. `lock_timeout_ms` is the time limit of the
+    acquisition locks of the records that were delivered last.
     """
 
     def __init__(self, deserialize: Callable[[ConsumerRecord], ConsumerRecord] | None) -> None:

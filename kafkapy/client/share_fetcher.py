@@ -117,8 +117,8 @@ class ShareFetcher:
     # Called by the application's thread, with the lock held
 
     def fetch(self, acknowledgements: ToSend, deadline_ms: int) -> None:
-        """Starts to fetch records, and returns at once; fetches are sent until records arrive. The next ShareFetch to
-        each broker contains the acknowledgements.
+        """Starts to fetch records, and returns at once; fetches are sent until records arrive. The acknowledgements are
+        sent to each broker with the next ShareFetch.
 
         If `acknowledgements` renew locks, they are sent alone and nothing is fetched, because the application first
         gets the renewed records again. These acknowledgements are repeated after retriable errors until `deadline_ms`

@@ -317,7 +317,8 @@ class _Balance:
     def _given_within_racks(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Assigns each partition to a member in a rack of its replicas, or to a member that has no rack.
 
-        Among these members, chooses the one with the fewest partitions. Returns the partitions for which there is none.
+        Among these members, chooses the one with the fewest partitions. Returns the partitions for which there is no
+        such member.
         """
         left = []
         for topic_partition in partitions:

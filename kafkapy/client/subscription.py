@@ -26,8 +26,8 @@ class PartitionState:
     """The state of one assigned partition.
 
     `position` is the offset of the next record for the application (None: not known yet); `fetch_offset` is the offset
-    of the next fetch; the records between the two offsets are buffered. `generation` counts the jumps of the position,
-    so that the response to a fetch sent before a jump is discarded.
+    of the next fetch; the records between the two offsets are buffered. `generation` counts the jumps, that is the
+    changes of the position other than by reading. The response to a fetch that was sent before a jump is discarded.
     """
 
     __slots__ = (

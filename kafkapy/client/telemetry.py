@@ -164,7 +164,7 @@ class TelemetryReporter:
         """Pushes for the last time, if there is a subscription; blocks for a second at most.
 
         Waits for a push in flight first, because the last push contains only the changes since the push before it. The
-        caller must not hold the lock.
+        caller must not hold `Network.lock`.
         """
         network = self._network
         end_ms = network.clock.monotonic_ms() + _LONGEST_LAST_PUSH_MS

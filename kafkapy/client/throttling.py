@@ -72,7 +72,9 @@ class ThrottleTimes:
 
 
 class ClientThrottling:
-    """The throttle times of a client's connections, by API. Used with the network's lock held; any thread may read."""
+    """The throttle times of a client's connections, by API. Any thread may read them; they are changed only while
+    `Network.lock`, the lock of the client's network loop, is held.
+    """
 
     def __init__(self) -> None:
         self.times = {ApiKey.PRODUCE: ThrottleTimes(), ApiKey.FETCH: ThrottleTimes()}

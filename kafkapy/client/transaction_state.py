@@ -50,7 +50,9 @@ class TransactionPhase(Enum):
 
 
 class TransactionState(ProducerIdSource):
-    """The phase of a producer's transaction, its partitions, and its first error. Called with the network's lock held.
+    """The phase of a producer's transaction, its partitions, and its first error.
+
+    Called while `Network.lock`, the lock of the client's network loop, is held.
 
     AddPartitionsToTxn, which every broker supports, adds a partition before anything is written to the partition. With
     transaction.version 2 (KIP-890; `adds_implicitly` is then True) the first write to a partition adds it, without that

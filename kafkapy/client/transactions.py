@@ -30,8 +30,9 @@ __all__ = ["TransactionError", "Transactions"]
 
 
 class Transactions:
-    """Begins and ends the transactions of one producer. Called by the application's thread without the network's lock.
+    """Begins and ends the transactions of one producer.
 
+    Called by the application's thread, which must not hold `Network.lock`, the lock of the client's network loop.
     Methods with `timeout_s` block until the coordinator has responded, and raise RequestTimedOut after `timeout_s`
     seconds. Methods raise ApiError if the transaction or the producer has failed, and TransactionError in the wrong
     phase.
