@@ -54,14 +54,18 @@ class Timer:
 class Channel(Protocol):
     """The methods of a channel (a connection to another node) that the loop of the node thread calls.
 
-    `due_ms` is the monotonic time at which `step` has to be called if no event on the connection's socket comes first.
+    `due_ms` is a monotonic time, which the channel sets. The node thread calls `step` at this time, or earlier if the
+    connection's socket becomes readable or writable.
     """
 
     due_ms: int
 
     def step(self, monotonic_ms: int) -> None:
-        """Reads, writes and handles timeouts as far as possible now, and sets `due_ms`. Also called after an event on
-        the socket."""
+        """Reads, writes and handles timeouts as far as possible now.
+
+        Sets `due_ms` to the time at which the node thread has to call this method again. The node thread also calls it
+        whenever the connection's socket becomes readable or writable.
+        """
         ...
 
     def shut(self) -> None:

@@ -26,7 +26,10 @@ from kafkapy.tools.tool import run_tool
 
 
 class Pattern(NamedTuple):
-    """The resources that ACLs apply to, or that a filter of ACLs selects: their type, and their name or its prefix."""
+    """A resource pattern: the resources to which ACLs apply, or which a filter of ACLs selects.
+
+    It has the type of the resources, and their name or a prefix of their names, according to `pattern_type`.
+    """
 
     resource_type: ResourceType
     name: str
@@ -40,7 +43,8 @@ class Pattern(NamedTuple):
 
 
 class Permit(NamedTuple):
-    """The part of an ACL that does not name the resources: who may, or may not, do what from which host."""
+    """The part of an ACL without the resources: the principal, the host, the operation, and whether it is allowed or
+    denied."""
 
     principal: str
     host: str
@@ -111,10 +115,10 @@ def add_acls(admin: Admin, added: Permits) -> None:
 
 
 def remove_acls(admin: Admin, arguments: Arguments, removed: Permits) -> None:
-    """Deletes the ACLs in `removed`, and asks the user before it does so for each resource pattern.
+    """Deletes the ACLs in `removed`, which maps each resource pattern to its ACLs.
 
-    The ACLs of a pattern remain unless the user types "y"; with --force nothing is asked. A pattern with an empty list
-    loses all its ACLs.
+    If the list of a pattern is empty, all ACLs of the pattern are deleted. Unless --force is given, the tool asks the
+    user about each pattern, and deletes the ACLs of the pattern only if the user types "y".
     """
     for pattern, granted in removed.items():
         if granted:

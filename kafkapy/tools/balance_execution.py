@@ -58,11 +58,11 @@ def next_moves(
     current: Replicas,
     most: int,
 ) -> list[TopicPartition]:
-    """Returns the partitions of `waiting`, in its order, whose moves may begin while the moves of `running` continue.
+    """Returns the partitions in `waiting` whose moves may begin while the partitions in `running` are being moved.
 
     `current` and `wanted` have the replicas of each partition before and after its move. Each broker takes part in at
-    most `most` moves at a time, as the source or as the target of a replica; changes of the order of replicas copy
-    nothing and are not limited.
+    most `most` moves at a time, as the source or as the target of a replica. A move that only changes the order of a
+    partition's replicas copies nothing and is not limited. The result has the order of `waiting`.
     """
     busy: Counter[int] = Counter()
     for partition in running:

@@ -287,10 +287,10 @@ class _Planner:
         """Returns a chain of changes of leaders after which one broker leads one partition less; [] if there is no such
         chain.
 
-        Each element is (partition, its new leader). The brokers are tried from the one with the most preferred leaders
-        on, and the chain of the first broker that has one is returned (see `_path`). `counts` maps each broker to the
-        number of partitions of which it is the preferred leader; `led` maps it to the partitions among these that may
-        be changed.
+        Each element is (partition, its new leader). The brokers are tried in turn, beginning with the broker that is
+        the preferred leader of the most partitions; the first chain that is found is returned (see `_path`). `counts`
+        maps each broker to the number of partitions of which it is the preferred leader; `led` maps it to the
+        partitions among these that may be changed.
         """
         for source in sorted(counts, key=lambda each: (-counts[each], each)):
             if path := self._path(source, counts, led):

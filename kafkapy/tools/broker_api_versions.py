@@ -14,11 +14,11 @@ from kafkapy.tools.tool import run_tool
 
 
 def api_lines(served: dict[int, VersionRange], listener: str = "broker") -> list[str]:
-    """Returns a line for each API that the node serves, and for each API that Kafka declares for listeners of this
-    kind.
+    """Returns a line for each API of a node: the versions that the node serves, and the version that kafkapy's client
+    uses.
 
-    The line has the versions that the node serves and the version that kafkapy's client uses. `served` maps the key of
-    each API that the node serves to its versions; `listener` is the kind, "broker" or "controller".
+    `served` maps the key of each API that the node serves to its versions. `listener` is "broker" or "controller"; APIs
+    that Kafka declares for listeners of this kind have a line even if the node does not serve them.
     """
     known = sorted(set(served) | {int(key) for key in ApiKey if listener in API_TABLE[key].listeners})
     return [_line(key, served.get(key)) for key in known]

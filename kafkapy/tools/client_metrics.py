@@ -54,7 +54,7 @@ def _check_interval(text: str | None) -> None:
 def run(arguments: Arguments) -> int:
     """Carries out the action; returns the exit code, which is 1 after an error of the broker.
 
-    Such an error is printed to standard output, as by Apache Kafka's tool.
+    The error is printed to standard output, as by Apache Kafka's tool.
     """
     check(arguments)
     with Admin(admin_properties(arguments)) as admin:

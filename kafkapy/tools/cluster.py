@@ -69,7 +69,8 @@ def _list_endpoints(admin: Admin, arguments: Arguments) -> None:
 def endpoint_lines(nodes: Iterable[Node], fenced: Collection[int], *, is_controllers: bool) -> list[str]:
     """Returns the lines of a table of brokers, or of controllers if `is_controllers`, ordered by id.
 
-    The column STATE shows whether a broker is one of the `fenced`; the table of controllers lacks this column.
+    The column STATE shows whether a broker is fenced: `fenced` has the ids of the fenced brokers. The table of
+    controllers lacks this column.
     """
     ordered = sorted(nodes)
     hosts = max((len(node.host) for node in ordered), default=100)

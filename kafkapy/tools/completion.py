@@ -234,7 +234,10 @@ def _bash(subject: _Subject) -> Iterator[str]:
 
 
 def _bash_values(option: Option) -> str:
-    """Returns the bash statements that complete the value of an option; "" if its value is optional or it has none."""
+    """Returns the bash statements that complete the value of an option.
+
+    Returns "" if completion offers no values for the option, and the option takes no value or may be given without one.
+    """
     if option.choices:
         return f'COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word"));'
     if _kind(option):

@@ -62,9 +62,10 @@ def describe(admin: Admin, arguments: Arguments, entities: Entities) -> None:
 def resource_configs(
     admin: Admin, resource: ConfigResource, *, includes_all: bool = False, include_synonyms: bool = True
 ) -> dict[str, ConfigEntry]:
-    """Returns the keys that are set dynamically for a resource, or all its keys with `includes_all`, sorted by name.
+    """Returns the keys that are set dynamically for a resource, or all its keys if `includes_all`, sorted by name.
 
-    `include_synonyms` says whether the broker is asked for the other sources of each value.
+    If `include_synonyms` is True, each entry also has the values of the same key in other sources, such as the broker's
+    configuration file and the built-in default.
     """
     source: ConfigSource | None = _DYNAMIC.get(resource.type)
     if resource.type is ResourceType.BROKER and not resource.name:

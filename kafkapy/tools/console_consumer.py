@@ -167,9 +167,9 @@ class ConsoleConsumer:
         is_wanted: Callable[[ConsumerRecord], bool] = lambda record: True,
         poll_s: float = LONGEST_POLL_S,
     ) -> None:
-        """`skips_errors` says whether a record that cannot be formatted is left out instead of ending the program.
+        """If `skips_errors` is True, a record that cannot be formatted is left out; otherwise it ends the program.
 
-        `is_done`, called before each poll, returns whether no further records have to be read; `is_wanted` returns
+        `is_done` is called before each poll; if it returns True, no further records are read. `is_wanted` returns
         whether a record is printed. `poll_s` is the longest time of one poll if the user has not set a timeout.
         """
         self._consumer = consumer
@@ -188,8 +188,8 @@ class ConsoleConsumer:
     def print_all(self, max_messages: int, timeout_ms: int | None) -> None:
         """Prints until `max_messages` records were printed (-1: no limit), or until `stop` is called.
 
-        Also returns when no record has arrived for `timeout_ms` (with None it waits for records without end), when no
-        further records have to be read, and after an ApiError, which is logged.
+        Also returns when no record has arrived for `timeout_ms`, when no further records have to be read, and after an
+        ApiError, which is logged. If `timeout_ms` is None, there is no limit of time.
         """
         try:
             while max_messages < 0 or self.message_count < max_messages:
@@ -282,9 +282,9 @@ def warn_of_missing_partition(consumer: Consumer, partition: TopicPartition) -> 
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
-    """Prints records to `output`, None for standard output; returns the exit code.
+    """Prints records to `output`, or to standard output if `output` is None; returns the exit code.
 
-    It is 0, or 128 plus the signal's number if a signal ended the tool.
+    The code is 0, or 128 plus the signal's number if a signal ended the tool.
     """
     check(arguments)
     properties = consumer_properties(arguments)

@@ -147,9 +147,10 @@ class ConsoleProducer:
 
 
 def run(arguments: Arguments, source: BinaryIO | None = None) -> int:
-    """Sends the lines of `source`, None for standard input; returns the exit code.
+    """Sends the lines of `source`, or of standard input if `source` is None; returns the exit code.
 
-    It is 1 if a record was not delivered, but 0 under the name of Apache Kafka's script, which exits with 0 even then.
+    The code is 1 if a record was not delivered, otherwise 0. If the program was started by the name of Apache Kafka's
+    script, the code is always 0, because that script exits with 0 even then.
     """
     check(arguments)
     reader: LineReader = load_reader(arguments["line-reader"])

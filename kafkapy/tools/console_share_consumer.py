@@ -88,7 +88,8 @@ class ConsoleShareConsumer:
     def print_all(self, max_messages: int, timeout_ms: int | None) -> None:
         """Prints until `max_messages` records were printed (-1: no limit), or until `stop` is called.
 
-        Also ends when no record has arrived for `timeout_ms`; with None it waits for records without end.
+        Also ends when no record has arrived for `timeout_ms`; if `timeout_ms` is None, it waits for records without
+        end.
         """
         try:
             while max_messages < 0 or self.message_count < max_messages:
@@ -129,9 +130,9 @@ class ConsoleShareConsumer:
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
-    """Prints records to `output`, None for standard output; returns the exit code.
+    """Prints records to `output`, or to standard output if `output` is None; returns the exit code.
 
-    It is 0, or 128 plus the signal's number if a signal ended the tool.
+    The code is 0, or 128 plus the signal's number if a signal ended the tool.
     """
     check(arguments)
     properties = consumer_properties(arguments)

@@ -117,7 +117,8 @@ class ConsumerTest:
         self._is_stopped = True
 
     def read_all(self) -> None:
-        """Reads until the wanted number of records has arrived, until no record arrives in time, or until `stop`."""
+        """Reads until the wanted number of records has arrived, until no record arrives in time, or until `stop` is
+        called."""
         self.start_ms = reported_ms = consumed_ms = now = wall_ms()
         reported_count = reported_bytes = 0
         with Progress(self._wanted, "records") as progress:

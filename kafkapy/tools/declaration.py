@@ -59,9 +59,9 @@ class Tool:
     """The declaration of a tool. The object does not change after its construction.
 
     description: the purpose of the tool, printed at the head of `--help`.
-    run: carries out the arguments and returns the exit code; None means 0. It may raise UsageError, ToolError,
-        ApiError, ConfigError, OSError (TimeoutError included) or KeyboardInterrupt. `run_tool` turns each of them into
-        an exit code, and prints a message for all except KeyboardInterrupt.
+    run: the function that carries out a parsed command line. It returns the exit code, or None for 0. It may raise
+        UsageError, ToolError, ApiError, ConfigError, OSError (TimeoutError included) or KeyboardInterrupt. `run_tool`
+        turns each of them into an exit code, and prints a message for all except KeyboardInterrupt.
     options: the tool's own flags; `all_options` adds `--help` and, unless the grammar is ARGPARSE4J, `--version`.
     commands: the subcommands, each with options of its own (ARGPARSE4J only).
     kafka_name: the program's name in the usage of Apache Kafka's tool, if it is not the script's name.

@@ -126,9 +126,10 @@ def _needs_no_default(found: Found) -> bool:
 def _servers_in_zookeeper(found: Found, config_flags: Sequence[str]) -> str:
     """Returns the addresses of the brokers that are registered in the ZooKeeper that --zookeeper names.
 
-    Addresses of listeners with the client's security.protocol are returned. It is read from the configuration file of
-    the first of `config_flags` that was given, and is PLAINTEXT by default. Raises ToolError if ZooKeeper cannot be
-    reached, or if no broker with such a listener is registered.
+    Each broker may have several listeners; the addresses are those of the listeners with the client's
+    security.protocol. This protocol is read from the client's configuration file, which is the value of the first flag
+    in `config_flags` that was given. The default is PLAINTEXT. Raises ToolError if ZooKeeper cannot be reached, or if
+    no broker with a listener of this protocol is registered.
     """
     from kafkapy.tools.zookeeper.brokers import servers_in_zookeeper  # seldom needed
 

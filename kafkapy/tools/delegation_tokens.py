@@ -83,7 +83,7 @@ def expire(admin: Admin, arguments: Arguments) -> None:
 
 
 def describe(admin: Admin, arguments: Arguments) -> None:
-    """Prints the tokens of the named owners. Without owners it prints none, as Apache Kafka's tool does."""
+    """Prints the tokens of the named owners. If no owner is named, it prints no token, as Apache Kafka's tool does."""
     owners = _principals(arguments, "owner-principal")
     if arguments["json"]:
         print_json([_as_json(each) for each in admin.describe_delegation_tokens(owners)])

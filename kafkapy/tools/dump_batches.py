@@ -149,13 +149,14 @@ class LogContent:
 
 
 class BatchPrinter:
-    """Prints the batches of files, and with `is_deep` their records.
+    """Prints the batches of files and, if `is_deep` is set, their records.
 
     output: the text stream to print to.
-    decoder: converts keys and values to text; None does not print them.
+    decoder: converts keys and values to text; if it is None, keys and values are not printed.
     skips_metadata: whether only the keys and values of records are printed, and no control records.
     max_bytes: how many bytes of each file are read.
-    gaps: for each file, the offsets that do not follow each other, as {previous: next}.
+    gaps: for each file, a dict with an entry for each gap between the offsets of two successive records: it maps the
+        offset before the gap to the offset after the gap.
     """
 
     def __init__(

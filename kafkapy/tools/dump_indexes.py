@@ -51,7 +51,11 @@ class IndexDump:
                 self._write(f"offset: {offset} position: {position}\n")
 
     def dump_time_index(self, path: str) -> None:
-        """Prints the entries of a `.timeindex` file, and compares each with the batch that ends with its offset."""
+        """Prints the entries of a `.timeindex` file, and compares each entry with a batch of the segment.
+
+        The offset of an entry must be the last offset of a batch, and its timestamp the greatest timestamp in this
+        batch.
+        """
         base_offset = _base_offset(path)
         log = LogContent(_sibling(path, ".log"))
         if self._is_sanity_check:
@@ -83,8 +87,8 @@ class IndexDump:
     def _check(self, path: str, layout: struct.Struct) -> None:
         """Checks the index in the file `path`, whose entries have the format `layout`, and prints that it is valid.
 
-        The checks are those of Apache Kafka's broker, fewer than kafkapy's broker makes. Raises ToolError, with Kafka's
-        text, for an invalid index.
+        It makes the same checks as Apache Kafka's broker. The broker of kafkapy makes more checks. Raises ToolError,
+        with Kafka's text, for an invalid index.
         """
         is_time_index = layout is _TIME_ENTRY
         kind = "time index" if is_time_index else "index"

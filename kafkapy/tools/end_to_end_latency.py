@@ -62,7 +62,8 @@ def check(arguments: Arguments) -> None:
 
 
 class LatencyTest:
-    """Sends records one after the other, each when the one before has been received. Not thread-safe."""
+    """Sends records one after the other; each record is sent when the record before it has been received. Not
+    thread-safe."""
 
     def __init__(self, producer: Producer, consumer: Consumer, arguments: Arguments) -> None:
         self._producer = producer

@@ -23,8 +23,8 @@ def look_up_commands(
 ) -> tuple[Command, ...]:
     """Returns the commands `version-mapping` and `feature-dependencies`, which kafka-features and kafka-storage share.
 
-    `release_aliases` and `feature_aliases` are the short forms of --release-version and --feature, which only one of
-    the two tools has.
+    `release_aliases` and `feature_aliases` are short forms of the flags --release-version and --feature; only one of
+    the two tools has short forms.
     """
     feature = "A feature and its level: metadata.version=30. May be repeated."
     return (
@@ -68,7 +68,7 @@ def level_of_release(name: str) -> int:
 
 
 def print_version_mapping(release: str | None) -> None:
-    """Prints the default feature levels of a release, None for the newest."""
+    """Prints the default feature levels of a release; None means the newest release."""
     level = level_of_release(release) if release is not None else LATEST_METADATA_VERSION
     print(f"metadata.version={level} ({release or METADATA_VERSION_NAMES[level]})")
     for feature, first in first_levels(level).items():

@@ -102,7 +102,11 @@ def chosen_updates(arguments: Arguments) -> dict[str, FeatureUpdate]:
 
 
 def _given_levels(arguments: Arguments) -> list[tuple[str, int]]:
-    """Returns the names and levels that --release-version, or else --metadata and --feature, give."""
+    """Returns the name and level of each feature that the flags set.
+
+    They are all features of the release if --release-version is given, otherwise those of --metadata and --feature.
+    Raises ToolError if --release-version is given together with one of the others.
+    """
     release, metadata = arguments["release-version"], arguments["metadata"]
     if release is not None:
         if metadata is not None or arguments.has("feature"):

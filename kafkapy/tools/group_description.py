@@ -48,8 +48,8 @@ class PartitionRow(NamedTuple):
 class GroupOffsets:
     """Collects the offsets of groups.
 
-    With `read_committed` the end of a partition is its last stable offset, so that the lag counts the records that a
-    consumer of committed records can read.
+    If `read_committed` is set, the end of a partition is its last stable offset, so that the lag counts the records
+    that a consumer of committed records can read.
     """
 
     def __init__(self, admin: Admin, *, read_committed: bool, timeout: float) -> None:
@@ -218,7 +218,8 @@ def print_table(
     padded with spaces to the longest value of the column, and at least to the width. If the width is negative, cells
     are padded to its absolute value, and longer values are not cut. If the width is 0, cells are not padded.
 
-    `begins_with_a_line` prints an empty line before the table, and `ends_with_a_space` a space at the end of each line.
+    If `begins_with_a_line` is set, an empty line precedes the table. If `ends_with_a_space` is set, each line ends with
+    a space.
     """
     cells = [[_text(value(row)) for _, _, value in columns] for row in rows]
     widths = [

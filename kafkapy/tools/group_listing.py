@@ -57,6 +57,6 @@ class CommandFailed(Exception):
 
 
 def report_failure(kind: str, error: ApiError | CommandFailed) -> None:
-    """Prints why a command has failed; `kind` is the type of its groups, such as "share"."""
+    """Prints why a command has failed; `kind` is the type of the groups that the command concerns, such as "share"."""
     reason = java_text(error) if isinstance(error, ApiError) else str(error)
     print(f"\nError: Executing {kind} group command failed due to {reason}")

@@ -43,7 +43,7 @@ def is_chosen(group: GroupListing, arguments: Arguments) -> bool:
 def run(arguments: Arguments) -> int:
     """Prints the groups; returns the exit code, which is 1 after an error of the broker.
 
-    Such an error is printed to standard output, as by Apache Kafka's tool.
+    The error is printed to standard output, as by Apache Kafka's tool.
     """
     check(arguments)
     with Admin(admin_properties(arguments)) as admin:

@@ -22,10 +22,10 @@ def find_hanging(
 ) -> list[OpenTransaction]:
     """Returns the hanging transactions whose last record in the partition is older than `longer_than_ms`.
 
-    Searches one partition (`topic` and `partition`), all partitions of `topic`, or all partitions of the cluster if
-    both are None. The leader of each partition is asked for its open transactions. If `broker` is given, this broker is
-    asked instead of the leaders and, unless `partition` is given, only partitions of which it has a replica are
-    searched. Raises ApiError if a request fails.
+    Searches one partition if `topic` and `partition` are given, all partitions of `topic` if `partition` is None, and
+    all partitions of the cluster if both are None. The leader of each partition is asked for its open transactions. If
+    `broker` is given, this broker is asked instead of the leaders and, unless `partition` is given, only partitions of
+    which it has a replica are searched. Raises ApiError if a request fails.
     """
     candidates = _open_transactions(admin, _partitions(admin, topic, partition, broker), broker, longer_than_ms)
     if not candidates:

@@ -147,8 +147,8 @@ def chosen(found: Iterable[Attribute], queries: list[Query], wanted: frozenset[s
 def page_address(arguments: Arguments) -> PageAddress:
     """Returns the address of the metrics page: from the broker's file of --config, or from the address of --jmx-url.
 
-    Only host and port of a JMX service's address are used: they must be those of the metrics listener. Raises
-    UsageError for an address that is neither HTTP's nor JMX's.
+    --jmx-url is an HTTP address or the address of a JMX service. Of a JMX address only the host and the port are used,
+    which must be those of the metrics listener. Raises UsageError for any other address.
     """
     if arguments.has("config"):
         return address_in_file(arguments["config"])
@@ -216,8 +216,8 @@ def run(arguments: Arguments) -> int:
 def _first_look(address: PageAddress, queries: list[Query], wanted: frozenset[str], *, waits: bool) -> dict[str, str]:
     """Returns the values of the first reading of the page.
 
-    With `waits`, reads the page again until each query has a value, and raises ToolError if a query has none after
-    _FIRST_LOOK_S seconds. If any of the queries has wildcards, the page is read only once, also with `waits`.
+    If `waits` is set, reads the page again until each query has a value, and raises ToolError if a query has none after
+    _FIRST_LOOK_S seconds. If any of the queries has wildcards, the page is read only once even if `waits` is set.
     """
     end_s = time.monotonic() + _FIRST_LOOK_S
     while True:

@@ -54,7 +54,8 @@ class LineReader:
     def configure(self, properties: Mapping[str, str]) -> None:
         """Sets which of headers, key and value a line contains, and their separators.
 
-        Raises ToolError, with Kafka's text, for two separators that are equal, or one that is the null marker.
+        Raises ToolError, with Kafka's text, for two separators that are equal, or for a separator that equals the
+        property null.marker, the text that stands for null.
         """
         for warning in unknown_keys(properties, ("topic", *READER_KEYS)):
             log.warning("%s", warning)

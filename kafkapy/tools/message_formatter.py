@@ -60,7 +60,8 @@ class MessageFormatter(Protocol):
 class DefaultFormatter:
     """A formatter that prints the fields of a record that the properties select, with a separator between them.
 
-    Like Kafka's, it prints a placeholder for the epoch, and for the delivery count outside of share groups.
+    It prints the placeholder NOT_PRESENT for the epoch, and for the delivery count of a record that was not read by a
+    share group, as Apache Kafka does if they are not known.
     """
 
     def configure(self, properties: Mapping[str, str]) -> None:

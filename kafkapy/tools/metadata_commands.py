@@ -148,7 +148,8 @@ class Shell:
             self._write(str(refusal))
 
     def _found(self, command: str, paths: Sequence[str], reason: str) -> Iterator[Found]:
-        """Yields the nodes that the paths name; prints `command`, path and `reason` for each path that names none."""
+        """Yields the nodes that the paths name; for each path that names no node, prints a line with `command`, the
+        path and `reason`."""
         for path in paths:
             found = list(expand(self.root, path, self.directory))
             if not found:

@@ -194,7 +194,8 @@ def read_series(text: str, wanted: re.Pattern[str]) -> list[Series]:
 
 
 class Printer:
-    """Prints pages. With `rates` the value of a counter is its growth per second since the previous page."""
+    """Prints pages. If `rates` is set, it prints the growth of each counter per second since the previous page, instead
+    of its value."""
 
     def __init__(self, *, as_csv: bool, rates: bool) -> None:
         self._csv = csv.writer(sys.stdout, lineterminator="\n") if as_csv else None
@@ -231,7 +232,10 @@ class Printer:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints one page, or with --follow pages until --count or an interruption; returns 0, the exit code."""
+    """Prints one page or, if --follow is given, page after page; returns 0, the exit code.
+
+    With --follow it ends after the number of pages that --count names, or at an interruption.
+    """
     address = page_address(arguments)
     try:
         wanted = re.compile(arguments["match"] or "")

@@ -1,4 +1,5 @@
-"""The action `--delete-offsets` of the tools for consumer groups and streams groups: committed offsets are deleted."""
+"""The action `--delete-offsets` of the tools for consumer groups and streams groups, which deletes committed
+offsets."""
 
 from __future__ import annotations
 

@@ -154,9 +154,11 @@ class Arguments:
         return tuple(self._found)
 
     def __getitem__(self, name: str) -> Any:
-        """Returns the value of a flag; if it was not given, its default, which is None if it has none.
+        """Returns the value of a flag or, if the flag was not given, its default. A flag without a default has the
+        default None.
 
-        For a switch, returns whether it was given. Raises UsageError if a flag with one value was given several times.
+        For a switch, returns whether the switch was given. Raises UsageError if a flag with one value was given several
+        times.
         """
         option = self._options[name]
         if option.argument is None:

@@ -1,7 +1,8 @@
 """The tool `kafkapy probe`: sends records through a broker, reads them back, and prints how long that takes.
 
-It measures the latency and failures that a client experiences; with --listen also as metrics for Prometheus. A record's
-key identifies the probe and its value is the record's number, so that several probes may share a topic.
+It measures the latency and failures that a client experiences. If --listen is given, it also serves the results as
+metrics for Prometheus. A record's key identifies the probe and its value is the record's number, so that several probes
+may share a topic.
 """
 
 from __future__ import annotations

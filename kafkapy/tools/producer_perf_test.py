@@ -95,7 +95,8 @@ def read_payloads(path: str, delimiter: str) -> list[bytes]:
 def payloads_of(arguments: Arguments) -> Callable[[int], bytes]:
     """Returns a function of a record's number that returns the record's value.
 
-    The value is one of --payload-file at random, or --record-size random letters, or else the number as text.
+    If --payload-file is given, the value is a random one of the values in the file; if --record-size is given, that
+    many random letters; otherwise the number as text.
     """
     generator = random.Random(0)
     if arguments.has("payload-file"):
@@ -146,9 +147,11 @@ class ProducerTest:
                 progress.advance()
 
     def _transactions(self, numbers: range) -> Iterator[int]:
-        """Yields `numbers`, the numbers of the records to send, and encloses them in transactions if the test has any.
+        """Yields `numbers`, the numbers of the records to send, and encloses them in transactions if the test uses
+        transactions.
 
-        A transaction begins before its first number, and is committed when its duration has passed.
+        A transaction begins before its first number. It is committed when its duration has passed, or after the last
+        number.
         """
         if self._transaction_ms is None:
             yield from numbers

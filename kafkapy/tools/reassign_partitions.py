@@ -65,7 +65,8 @@ _PAUSE_S = 0.1
 class _Broker(NamedTuple):
     """A live broker to which replicas may be assigned, in the form that the placement of replicas expects.
 
-    `rack` is None if the broker has no rack, or if racks are to be ignored. The other fields keep their defaults here.
+    `rack` is None if the broker has no rack, or if racks are to be ignored. This tool never sets `fenced` and
+    `accepts_replicas`, so that every broker counts as a possible target.
     """
 
     broker_id: int
@@ -151,9 +152,10 @@ def _broker_list(text: str) -> list[int]:
 
 
 def candidates(admin: Admin, brokers: Sequence[int], *, is_rack_aware: bool) -> list[_Broker]:
-    """Returns the live brokers among those with the ids in `brokers`; without their racks unless `is_rack_aware`.
+    """Returns the live brokers whose ids are in `brokers`.
 
-    Raises ToolError if `is_rack_aware` and only some of the brokers have a rack.
+    If `is_rack_aware` is False, the result does not contain their racks. Raises ToolError if `is_rack_aware` is True
+    and some of these brokers have a rack while others have none.
     """
     live = [node for node in admin.describe_cluster().brokers if node.node_id in brokers]
     if is_rack_aware and 0 < sum(node.rack is None for node in live) < len(live):

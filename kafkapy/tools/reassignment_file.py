@@ -26,7 +26,7 @@ Item = TypeVar("Item", bound=Hashable)
 class PlannedPartition(NamedTuple):
     """A partition and the brokers of its replicas in a plan file, the preferred leader first.
 
-    A file may name a partition or a broker more than once; `check_plan` refuses it.
+    A file may name a partition or a broker more than once; `check_plan` then raises ToolError.
     """
 
     partition: TopicPartition

@@ -13,7 +13,7 @@ from kafkapy.types import TopicPartition
 
 
 class Directories(NamedTuple):
-    """The log directory of a replica, and the one to which it is being moved.
+    """The log directory of a replica, and the log directory to which the replica is being moved.
 
     `current` is None if the broker reports no such replica, and `future` is None if the replica is not being moved.
     """
@@ -53,8 +53,8 @@ def replica_directories(admin: Admin, replicas: Iterable[Replica]) -> dict[Repli
 def present_directories(admin: Admin, replicas: Mapping[TopicPartition, Sequence[int]]) -> dict[Replica, str]:
     """Returns the path of the current log directory of each replica of the partitions.
 
-    `replicas` has the broker ids of each partition. Replicas on dead brokers, and those that the broker does not
-    report, are left out.
+    `replicas` has the broker ids of each partition. Replicas on dead brokers are left out, and so are replicas that
+    their broker does not report.
     """
     live = {node.node_id for node in admin.describe_cluster().brokers}
     wanted = [Replica(*partition, broker) for partition in replicas for broker in replicas[partition] if broker in live]

@@ -93,10 +93,10 @@ JAVA_DECODERS: dict[str, Decoder] = {
 
 
 def find_text_deserializer(name: str) -> Decoder:
-    """Returns the function that converts the bytes of a key or value to text; `name` selects it.
+    """Returns the function that converts the bytes of a key or value to text.
 
-    `name` is `text`, `json` or `msgpack`, the name of one of Kafka's deserializer classes, or `module:name`, which
-    names a function `(topic, data) -> value`. Raises ConfigError for any other name.
+    `name` selects the function: `text`, `json`, `msgpack`, the name of one of Kafka's deserializer classes, or
+    `module:name`, which names a function `(topic, data) -> value` of the user. Raises ConfigError for any other name.
     """
     if name in JAVA_DESERIALIZERS:
         return JAVA_DESERIALIZERS[name]
@@ -105,10 +105,11 @@ def find_text_deserializer(name: str) -> Decoder:
 
 
 def find_decoder(name: str) -> Decoder:
-    """Returns the decoder that a name stands for: a decoder class of kafka-dump-log, or a deserializer.
+    """Returns the decoder that `name` stands for: a decoder class of kafka-dump-log, or a deserializer.
 
-    The class may be org.apache.kafka.tools.api.StringDecoder, for example; `find_text_deserializer` looks up all other
-    names. Raises ConfigError for an unknown name.
+    A decoder class is named with or without its package, such as StringDecoder or
+    org.apache.kafka.tools.api.StringDecoder. If `name` is not a decoder class, `find_text_deserializer` looks it up and
+    raises ConfigError if it is no deserializer either.
     """
     short = name.rpartition(".")[2]
     return JAVA_DECODERS[short] if short in JAVA_DECODERS else find_text_deserializer(name)

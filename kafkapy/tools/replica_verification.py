@@ -36,9 +36,10 @@ class ReplicaComparison:
         self._high_watermarks = dict(offsets)
 
     def compare(self, partition: TopicPartition, replicas: Mapping[int, ReplicaBatches]) -> Iterator[str]:
-        """Yields a line for each difference between the batches of the partition's replicas, by broker id.
+        """Yields a line of text for each difference between the batches of the partition's replicas.
 
-        Advances the partition's offset past the batches that were compared.
+        `replicas` maps broker ids to what was fetched from the broker. Advances the partition's offset past the batches
+        that were compared.
         """
         self._high_watermarks[partition] = max(each.high_watermark for each in replicas.values())
         batches = {broker: iter(_batches(each, self.offsets[partition])) for broker, each in replicas.items()}

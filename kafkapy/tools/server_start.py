@@ -44,7 +44,8 @@ def broker_words(arguments: Arguments) -> list[str]:
 
 
 def log_directory() -> Path:
-    """Returns the directory for a daemon's output: $LOG_DIR, or one in $XDG_STATE_HOME or ~/.local/state."""
+    """Returns the directory for a daemon's output: $LOG_DIR or, if this is not set, a directory in $XDG_STATE_HOME or
+    ~/.local/state."""
     if os.environ.get("LOG_DIR"):
         return Path(os.environ["LOG_DIR"])
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"

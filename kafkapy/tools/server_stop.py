@@ -86,10 +86,10 @@ def _matches(broker: BrokerProcess, arguments: Arguments) -> bool:
 
 
 def stop(arguments: Arguments, brokers: Iterator[BrokerProcess], kill: Callable[[int, int], None]) -> int:
-    """Sends $SIGNAL, TERM by default, to those of `brokers` that the arguments select; returns 0, the exit code.
+    """Sends a signal to the brokers in `brokers` that the arguments select; returns 0, the exit code.
 
-    `kill(process_id, signal_number)` sends a signal. Raises ToolError if no broker is selected, or if the name of the
-    signal is unknown.
+    $SIGNAL names the signal; the default is TERM. `kill(process_id, signal_number)` sends a signal. Raises ToolError if
+    no broker is selected, or if the name of the signal is unknown.
     """
     name = os.environ.get("SIGNAL", "TERM").removeprefix("SIG")
     number = getattr(signal, f"SIG{name}", None)

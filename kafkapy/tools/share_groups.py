@@ -82,7 +82,8 @@ def _check_reset(arguments: Arguments) -> None:
 def run(arguments: Arguments) -> int:
     """Carries out the action that the flags name; returns the exit code.
 
-    It is 1 after an error, but 0 under the name of Apache Kafka's script, which exits with 0 after errors too.
+    The code is 0, or 1 after an error. If the program was started by the name of Apache Kafka's script, the code is
+    always 0, because that script exits with 0 after errors too.
     """
     check(arguments)
     with Admin(admin_properties(arguments)) as admin:

@@ -29,7 +29,7 @@ class _NextOffsetFormatter:
         self._formatter = formatter
 
     def configure(self, properties: Any) -> None:
-        """Ignores the properties, because the wrapped formatter has them already."""
+        """Ignores the properties, because the formatter that prints the record has them already."""
 
     def format(self, record: ConsumerRecord) -> bytes:
         return b"next offset = %d\n%s" % (record.offset + 1, self._formatter.format(record))
@@ -58,9 +58,9 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
-    """Prints the records to `output`, None for standard output; returns the exit code.
+    """Prints records to `output`, or to standard output if `output` is None; returns the exit code.
 
-    It is 0, or 128 plus the signal's number if a signal ended the tool.
+    The code is 0, or 128 plus the signal's number if a signal ended the tool.
     """
     arguments.require("bootstrap-server", "topic")
     if arguments["offset"] < _EARLIEST:

@@ -178,8 +178,8 @@ def _driver_program(
 def connect_server(spark_words: Sequence[str]) -> str | None:
     """Returns the address of the Spark Connect server in the option --remote; None without this option.
 
-    Raises ToolError if its value does not begin with sc:// and a host, or if there are other options for Spark, which
-    apply only where the server is started.
+    Raises ToolError if the value of --remote does not begin with sc:// and a host. Also raises it if there are other
+    options for Spark, because they apply only where the server is started.
     """
     remote = _value(spark_words, "--remote")
     if remote is None:

@@ -28,7 +28,8 @@ TRACE_VARIABLE = "KAFKAPY_TRACE"
 
 
 class Termination(KeyboardInterrupt):
-    """SIGINT or SIGTERM. The tool closes its resources and exits with 128 + the signal's number, as Java does."""
+    """Raised when SIGINT or SIGTERM arrives. The tool closes its resources and exits with 128 + the signal's number, as
+    Java does."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

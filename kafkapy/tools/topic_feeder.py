@@ -22,9 +22,10 @@ _FREE_SLICE = 1000
 class TopicFeeder:
     """Sends samples to a topic. Not thread-safe, but another thread or a signal's handler may call `stop`.
 
-    `rate` is the number of records per second, in groups every 10 ms; 0 for no limit. After a delay, the records that
-    are missing for this rate are sent at once. `start_ms` is the timestamp of the first record, None for the time of
-    sending; `step_ms` is the difference between the timestamps of two successive records.
+    `rate` is the number of records per second; 0 means no limit. Every 10 ms it sends a group of records. After a
+    delay, it sends all records that are missing for this rate at once. `start_ms` is the timestamp of the first record;
+    if it is None, the timestamp of each record is the time of sending. Otherwise `step_ms` is the difference between
+    the timestamps of two successive records.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ _FENCED = (Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH)
 class Copier:
     """Copies records in transactions, which also commit the consumer's positions.
 
-    The records that remain are those up to the end that each partition had when it was assigned. Any thread, and a
-    signal's handler, may call `stop`.
+    It copies the records before the end offset that each partition had when it was assigned to the consumer, and not
+    the records that are written later. Any thread, and a signal's handler, may call `stop`.
     """
 
     def __init__(self, consumer: Consumer, producer: Producer, arguments: Arguments) -> None:
@@ -67,10 +67,10 @@ class Copier:
         self.print_status("RebalanceComplete")
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
-        """Does nothing: the positions were committed with the transactions."""
+        """Does nothing, because the positions were committed with the transactions."""
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
-        """Does nothing: the positions were committed with the transactions."""
+        """Does nothing, because the positions were committed with the transactions."""
 
     def _records_left(self, partition: TopicPartition) -> int:
         position = self._consumer.position(partition)

@@ -39,7 +39,7 @@ class VerifiableProducer:
     def write(self, count: int, throttle: Throttle) -> None:
         """Sends `count` records, or records until `stop` is called if `count` is negative, at the rate of `throttle`.
 
-        Does not wait for their delivery.
+        Does not wait for the delivery of the records.
         """
         while not self._is_stopped and (count < 0 or self.sent < count):
             number = self.sent
@@ -81,7 +81,7 @@ class VerifiableProducer:
     def print_totals(self, throughput: int) -> None:
         """Prints an event with the number of records and the average rate.
 
-        `throughput` is the rate in records per second that the user wants, which the event shows, too.
+        `throughput` is the rate, in records per second, that the user wants; the event shows this rate too.
         """
         elapsed_ms = max(wall_ms() - self._start_ms, 1)
         print_event(

@@ -118,8 +118,8 @@ def _super_users(config: BrokerConfig, stored: MetadataImage | None) -> Findings
 def _known_users(config: BrokerConfig, stored: MetadataImage | None) -> set[str] | None:
     """Returns the names of all users: those with SCRAM credentials in `stored`, and those in JAAS configurations.
 
-    Returns None if there may be others, because a listener accepts certificates or tokens, whose users are not listed,
-    or if `stored` is None.
+    Returns None if the list may be incomplete: a listener accepts certificates or tokens, whose users are not listed
+    anywhere, or `stored` is None.
     """
     authenticating = [listener for listener in config.listeners if listener.security_protocol != "PLAINTEXT"]
     if stored is None or not {listener.security_protocol for listener in authenticating} <= _SASL_PROTOCOLS:

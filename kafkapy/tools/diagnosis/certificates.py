@@ -30,7 +30,8 @@ _METRICS = "METRICS"
 def check_certificates(config: BrokerConfig, now_s: float | None = None) -> Findings:
     """Yields findings on the listeners with TLS, and on a metrics listener that other machines can read without TLS.
 
-    `now_s` is the time to compare the certificates' dates with; by default the present one.
+    `now_s` is the time, in seconds since 1970, with which the certificates' dates are compared; None means the present
+    time.
     """
     now = time.time() if now_s is None else now_s
     for warning in ssl_warnings(config):

@@ -53,7 +53,7 @@ class ClusterFacts(NamedTuple):
     """The state of a cluster as its nodes report it. Times are in ms since 1970.
 
     brokers: the registered brokers.
-    fenced: the ids of those of `brokers` that are fenced.
+    fenced: the ids of the brokers in `brokers` that are fenced.
     failures: the reason for each broker that did not answer, by broker id.
     partitions, min_isr: the partitions, and the min.insync.replicas, of each topic.
     configs: the configuration of each broker, by broker id.

@@ -17,8 +17,8 @@ CONNECT_TIMEOUT_S = 1.0
 def check_ports(config: BrokerConfig, *, is_running: bool) -> Findings:
     """Yields findings on the ports of listeners and on the names of advertised listeners.
 
-    With `is_running` a broker runs on the log directories and must accept connections; otherwise the ports must be
-    free.
+    If `is_running` is True, a broker runs on the log directories and must accept connections; otherwise the ports must
+    be free.
     """
     for listener in config.broker_listeners:
         yield from _port(listener, is_running)

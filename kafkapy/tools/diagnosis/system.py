@@ -22,7 +22,7 @@ class Mount(NamedTuple):
 class System:
     """A machine whose `/proc` and `/sys` are below `root`, which is another directory in tests.
 
-    wall_s: seconds since 1970. soft_limit, hard_limit: limits of open files.
+    wall_s: the present time in seconds since 1970. soft_limit, hard_limit: this process's limits of open files.
     """
 
     def __init__(

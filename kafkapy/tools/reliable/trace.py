@@ -27,7 +27,8 @@ def iso_time(time_us: int) -> str:
 def line_of(record: TraceRecord, start_us: int) -> str:
     """Returns a line of text that describes a trace record.
 
-    `start_us` is the time of the first record of its trace in µs since 1970; the line has the milliseconds since then.
+    `start_us` is the time, in µs since 1970, of the first record of the trace; the line has the milliseconds since that
+    time.
     """
     place = record.topic if record.offset < 0 else f"{record.topic}-{record.partition}@{record.offset}"
     error = f"  {record.error}" if record.error else ""

@@ -119,7 +119,11 @@ class Ranges:
         return not self._unread
 
     def includes(self, record: ConsumerRecord) -> bool:
-        """Returns whether a record is before the end of its partition's range, or the partition has none."""
+        """Returns whether a record is to be printed.
+
+        A record is printed if its offset is before the end of its partition's range, or if the partition is read
+        without end.
+        """
         end = self._ends.get(TopicPartition(record.topic, record.partition))
         return end is None or record.offset < end
 
@@ -202,9 +206,9 @@ def begin(
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
-    """Prints records to `output`, None for standard output; returns the exit code.
+    """Prints records to `output`, or to standard output if `output` is None; returns the exit code.
 
-    It is 0, or 128 plus the signal's number if a signal ended the command.
+    The code is 0, or 128 plus the signal's number if a signal ended the command.
     """
     check(arguments)
     now_ms = time.time_ns() // 1_000_000

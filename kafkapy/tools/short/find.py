@@ -35,9 +35,10 @@ def key_of(arguments: Arguments) -> bytes:
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
-    """Prints the records with the key to `output`, None for standard output; returns the exit code.
+    """Prints the records with the key to `output`, or to standard output if `output` is None; returns the exit code.
 
-    It is 1 if there is no such record, 128 plus the signal's number if a signal ended the command, and otherwise 0.
+    The code is 1 if there is no such record, 128 plus the signal's number if a signal ended the command, and otherwise
+    0.
     """
     key = key_of(arguments)
     topic = arguments.positionals[0]

@@ -44,7 +44,8 @@ def print_document(value: Any, output: str) -> None:
 def print_table(table: Table, output: str | None = None) -> None:
     """Prints a table in the output format `output`, a value of -o: "table", "json" or "yaml".
 
-    Without a format the columns are aligned on a terminal, and separated by tabs otherwise; "table" always aligns them.
+    If `output` is None, the columns are aligned on a terminal, and separated by tabs otherwise; "table" always aligns
+    them.
     """
     if output in ("json", "yaml"):
         print_document(table.as_dicts(), output)

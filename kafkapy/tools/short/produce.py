@@ -126,7 +126,7 @@ class Writer:
         self.failures: list[str] = []
 
     def write(self, record: ReadRecord) -> None:
-        """Sends a record. The flags provide a topic, key, partition or headers for a record that has none of its own.
+        """Sends a record. If the record has no topic, key, partition or headers, those that the flags give are used.
 
         Raises ToolError for a partition that the topic does not have.
         """

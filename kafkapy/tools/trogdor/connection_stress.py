@@ -75,7 +75,8 @@ class ConnectionStress(Workload):
                 self._failures += failed
 
     def status(self) -> dict[str, Any]:
-        """Returns the numbers of connections and of failed ones, and their rate per second, by Trogdor's names."""
+        """Returns the number of connections, the number of failed connections, and the connections per second, by
+        Trogdor's names."""
         elapsed_s = max(time.monotonic() - self._start_s, 1e-3)
         return {
             "totalConnections": self._count,

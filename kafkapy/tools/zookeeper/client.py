@@ -232,9 +232,9 @@ class ZooKeeperClient:
     ) -> tuple[bytes | None, Stat]:
         """Changes the servers of the ensemble; returns data and metadata of the node with the new configuration.
 
-        `joining` and `leaving` are servers to add and remove, `members` is the new list of all servers, as the command
-        reconfig of ZooKeeper's shell takes them. Unless `config_version` is -1, it must be the version of the present
-        configuration.
+        `joining` and `leaving` list servers to add and to remove; `members` is the new list of all servers. They have
+        the form of the arguments of the command `reconfig` in ZooKeeper's shell. Unless `config_version` is -1, it must
+        be the version of the present configuration.
         """
         strings = encode_string(joining) + encode_string(leaving) + encode_string(members)
         reader: JuteReader = self._connection.call(Op.RECONFIG, strings + encode_long(config_version), None)

@@ -1,4 +1,5 @@
-"""A session with ZooKeeper. It has one connection to a server at a time, and opens another one when it is lost."""
+"""A session with ZooKeeper. The session has one connection to a server at a time, and opens another one when that
+connection is lost."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class OwnedPartition(NamedTuple):
     """A partition that a group reads.
 
     `offset` is the group's offset and `end` the end offset of the log; each is None if it is not known. `owner` is the
-    member that reads the partition, or "none" if there is none.
+    member that reads the partition, or "none" if no member reads it.
     """
 
     topic: str

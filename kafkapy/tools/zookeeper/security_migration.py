@@ -27,8 +27,8 @@ _CREATOR = AclEntry(ALL, Identity("auth", ""))
 def acl_of(path: str, *, is_secure: bool) -> Acl:
     """Returns the ACL that Kafka gives the node at `path`.
 
-    Without `is_secure`, and for /consumers, everybody may do everything. Otherwise the node's creator may do
-    everything, and everybody may read, except nodes with secrets.
+    If `is_secure` is False, or for /consumers, everybody may do everything. Otherwise the node's creator may do
+    everything, and everybody else may read the node unless it contains secrets.
     """
     if not is_secure or path == OPEN_ROOT:
         return OPEN_ACL

@@ -278,7 +278,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _separated(words: list[str]) -> list[str]:
-    """Returns the command line with `--` before the first word that is neither a flag of this tool nor its value.
+    """Returns the command line with `--` before the first word that is neither a flag of this tool nor the value of a
+    flag.
 
     This word is the address or, if `-server` has named the address, the command of ZooKeeper's shell, which has flags
     of its own. The address needs no `-server`, because Apache Kafka's script puts `-server` before the user's words.
