@@ -43,8 +43,8 @@ class Pattern(NamedTuple):
 
 
 class Permit(NamedTuple):
-    """The part of an ACL without the resources: the principal, the host, the operation, and whether it is allowed or
-    denied."""
+    """The part of an ACL that does not concern the resources: principal, host, operation, and whether the operation is
+    allowed or denied."""
 
     principal: str
     host: str

@@ -108,8 +108,8 @@ class Execution:
         return Outcome(self._completed, self._failed, self._cancelled, sorted(self._running), self._waiting)
 
     def run(self, rate: int | None) -> None:
-        """Carries out the plan, with at most `rate` bytes/s for each broker (None: no limit), and elects the preferred
-        leaders.
+        """Carries out the plan, and then elects the preferred leaders. Each broker copies at most `rate` bytes per
+        second; None means no limit.
 
         If an exception such as KeyboardInterrupt ends the call, the moves in progress continue until the caller calls
         `cancel`. Raises ToolError, and begins no move, if the cluster has reassignments in progress already.

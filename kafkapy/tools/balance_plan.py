@@ -68,7 +68,7 @@ class Rules(NamedTuple):
 class BalancePlan(NamedTuple):
     """The new replicas of the partitions that change.
 
-    `unmoved` has the partitions with a replica that has to move and cannot, each with the reason.
+    If a replica of a partition would have to move but cannot, `unmoved` maps the partition to the reason.
     """
 
     replicas: dict[TopicPartition, tuple[int, ...]]
@@ -95,7 +95,8 @@ def broker_loads(partitions: Iterable[PartitionLoad], resource: str) -> Counter[
 
 
 class _Planner:
-    """Computes a plan, and has the replicas of each partition and the load of each broker after the planned moves."""
+    """Computes a plan. The object stores the replicas of each partition and the load of each broker after the moves
+    that are planned so far."""
 
     def __init__(self, brokers: Iterable[BrokerState], partitions: Iterable[PartitionLoad], rules: Rules) -> None:
         self._rules = rules

@@ -1,4 +1,5 @@
-"""The connection of a tool to a broker: its flags, the client's properties, the check that a broker can be reached."""
+"""The connection of a tool to a broker: the flags that name the broker, the properties of the tool's client, and the
+check that a broker can be reached."""
 
 from __future__ import annotations
 

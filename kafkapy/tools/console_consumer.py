@@ -217,7 +217,8 @@ class ConsoleConsumer:
         return None
 
     def _rewind(self, unread: list[ConsumerRecord]) -> None:
-        """Moves the positions back to the records that were not printed, so that these records are not committed."""
+        """Moves the consumer's positions back to the first records that were not printed, so that the offsets of
+        unprinted records are not committed."""
         first: dict[TopicPartition, int] = {}
         for record in unread:
             first.setdefault(TopicPartition(record.topic, record.partition), record.offset)

@@ -150,7 +150,7 @@ def run(arguments: Arguments, source: BinaryIO | None = None) -> int:
     """Sends the lines of `source`, or of standard input if `source` is None; returns the exit code.
 
     The code is 1 if a record was not delivered, otherwise 0. If the program was started by the name of Apache Kafka's
-    script, the code is always 0, because that script exits with 0 even then.
+    script, the code is always 0, because that script exits with 0 even if records were not delivered.
     """
     check(arguments)
     reader: LineReader = load_reader(arguments["line-reader"])

@@ -310,8 +310,8 @@ class ConsumerGroups(GroupActions):
     def _described(self, groups: list[str], *, accepts_missing: bool) -> dict[str, GroupDescription | None]:
         """Returns the descriptions of groups by name, in the order of names.
 
-        With `accepts_missing`, the description of a group that does not exist is None. Otherwise such a group raises
-        ApiError GROUP_ID_NOT_FOUND.
+        If `accepts_missing` is set, the description of a group that does not exist is None. Otherwise the method raises
+        ApiError GROUP_ID_NOT_FOUND for such a group.
         """
         results = self._admin.describe_groups(groups, timeout=self._timeout)
         for error in results.errors.values():

@@ -19,7 +19,11 @@ _TIME_ENTRY = struct.Struct(">qi")
 
 
 class IndexDump:
-    """Prints indexes, and collects entries that contradict their segments. With `is_quiet` it only checks."""
+    """Prints the entries of indexes, and collects the entries that contradict their segments.
+
+    If `is_quiet` is set, the entries are compared with the segments but not printed. If `is_sanity_check` is set, only
+    the format of an index is checked, and no entry is compared.
+    """
 
     def __init__(self, output: TextIO, *, is_sanity_check: bool, is_quiet: bool, max_message_size: int) -> None:
         self._write = output.write

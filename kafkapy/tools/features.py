@@ -104,7 +104,7 @@ def chosen_updates(arguments: Arguments) -> dict[str, FeatureUpdate]:
 def _given_levels(arguments: Arguments) -> list[tuple[str, int]]:
     """Returns the name and level of each feature that the flags set.
 
-    They are all features of the release if --release-version is given, otherwise those of --metadata and --feature.
+    They are the features of the release if --release-version is given, otherwise those of --metadata and --feature.
     Raises ToolError if --release-version is given together with one of the others.
     """
     release, metadata = arguments["release-version"], arguments["metadata"]
@@ -124,7 +124,8 @@ def _given_levels(arguments: Arguments) -> list[tuple[str, int]]:
 
 
 def _update(admin: Admin, arguments: Arguments, updates: Mapping[str, FeatureUpdate]) -> None:
-    """Sets the levels, or validates them with --dry-run, and prints the outcomes. Raises ToolError if any failed."""
+    """Sets the levels, or validates them with --dry-run, and prints the outcomes. Raises ToolError if an update
+    failed."""
     command, is_dry_run = arguments.command, arguments["dry-run"]
     errors: Mapping[str, ApiError]
     try:

@@ -198,7 +198,7 @@ def coordinator_text(coordinator: Node) -> str:
 
 
 def assignment_text(partitions: Iterable[TopicPartition]) -> str:
-    """Returns partitions as `topic:0,1;other:2`, or "-" without any."""
+    """Returns partitions as `topic:0,1;other:2`, or "-" if there are none."""
     topics: dict[str, list[str]] = {}
     for topic, number in sorted(partitions):
         topics.setdefault(topic, []).append(str(number))

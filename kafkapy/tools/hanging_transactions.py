@@ -22,7 +22,7 @@ def find_hanging(
 ) -> list[OpenTransaction]:
     """Returns the hanging transactions whose last record in the partition is older than `longer_than_ms`.
 
-    Searches one partition if `topic` and `partition` are given, all partitions of `topic` if `partition` is None, and
+    Searches one partition if `topic` and `partition` are given, all partitions of `topic` if only `topic` is given, and
     all partitions of the cluster if both are None. The leader of each partition is asked for its open transactions. If
     `broker` is given, this broker is asked instead of the leaders and, unless `partition` is given, only partitions of
     which it has a replica are searched. Raises ApiError if a request fails.

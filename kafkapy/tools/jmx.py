@@ -147,8 +147,8 @@ def chosen(found: Iterable[Attribute], queries: list[Query], wanted: frozenset[s
 def page_address(arguments: Arguments) -> PageAddress:
     """Returns the address of the metrics page: from the broker's file of --config, or from the address of --jmx-url.
 
-    --jmx-url is an HTTP address or the address of a JMX service. Of a JMX address only the host and the port are used,
-    which must be those of the metrics listener. Raises UsageError for any other address.
+    --jmx-url is an HTTP address or the address of a JMX service. The host and the port in a JMX address must be those
+    of the metrics listener; the rest of the address is ignored. Raises UsageError for any other address.
     """
     if arguments.has("config"):
         return address_in_file(arguments["config"])

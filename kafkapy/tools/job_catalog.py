@@ -33,8 +33,8 @@ def describe(path: Path) -> str:
 def find_job(word: str, directory: Path = JOBS_DIRECTORY) -> Path:
     """Returns the path of the job that `word` names: a file `mine.py` of the user, or a bundled job.
 
-    A bundled job is named `hot-search`, `hot_search` or `hot_search.py`. If there is no such job, raises ToolError,
-    which names the most similar name and all jobs.
+    A bundled job is named `hot-search`, `hot_search` or `hot_search.py`. Raises ToolError if there is no such job; the
+    message for an unknown name lists the jobs and, if there is one, a similar name.
     """
     if word.endswith(".py") and Path(word).is_file():
         return Path(word).resolve()

@@ -1,4 +1,4 @@
-"""The commands of the metadata shell on the tree of the metadata.
+"""The commands of the metadata shell, which shows the metadata of a cluster as a tree of directories and files.
 
 The commands are cat, cd, exit, find, help, history, ls, man, pwd and tree, with the texts of `kafka-metadata-shell`.
 """

@@ -26,9 +26,10 @@ _LEADER_CHANGE = 2
 
 
 def read_directory(directory: str) -> MetadataHistory:
-    """Returns the history in a log directory, or in a folder `__cluster_metadata-0`; the node may be running.
+    """Returns the records of the metadata log in a directory, as a history. The node that uses the directory may be
+    running.
 
-    Raises ToolError if the directory has no metadata log.
+    `directory` is a log directory, or its folder `__cluster_metadata-0`. Raises ToolError if it has no metadata log.
     """
     if os.path.isdir(os.path.join(directory, LOG_NAME)):
         directory = os.path.join(directory, LOG_NAME)
@@ -62,7 +63,10 @@ def read_batches(path: str) -> list[RecordBatch]:
 
 
 def image_of_snapshot(batches: Iterable[RecordBatch], offset: int, epoch: int) -> MetadataImage:
-    """Returns the image that a snapshot contains; `offset` and `epoch` are the id of the snapshot."""
+    """Returns the image (the state of all metadata) that a snapshot contains.
+
+    `batches` are the batches of the snapshot's file; `offset` and `epoch` are the id of the snapshot.
+    """
     loader = MetadataLoader(EMPTY_IMAGE)
     for batch in batches:
         if not batch.is_control:
@@ -103,9 +107,9 @@ def _control(record: Any) -> Any:
 
 
 def fetch_history(admin: Admin) -> MetadataHistory:
-    """Returns the committed history that the active controller has; `admin` is connected to controllers. Blocks.
+    """Returns the committed records of the metadata log that the active controller has, as a history. Blocks.
 
-    Raises ApiError if a request fails.
+    `admin` is connected to controllers. Raises ApiError if a request fails.
     """
     epoch = admin.describe_metadata_quorum().leader_epoch
     first = admin.fetch_metadata_log(0, epoch)

@@ -95,8 +95,8 @@ def read_payloads(path: str, delimiter: str) -> list[bytes]:
 def payloads_of(arguments: Arguments) -> Callable[[int], bytes]:
     """Returns a function of a record's number that returns the record's value.
 
-    If --payload-file is given, the value is a random one of the values in the file; if --record-size is given, that
-    many random letters; otherwise the number as text.
+    If --payload-file is given, the value is a random one of the values in the file; if --record-size is given, it
+    consists of that many random letters; otherwise it is the number as text.
     """
     generator = random.Random(0)
     if arguments.has("payload-file"):

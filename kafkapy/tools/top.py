@@ -63,7 +63,7 @@ class ClusterSample(NamedTuple):
 def take_sample(admin: Admin) -> ClusterSample:
     """Reads the state of a cluster with a few requests to each broker, and returns it. Blocks.
 
-    Offsets are requested for at most ASKED_GROUPS groups, and not for share groups; The sample's `groups` has only
+    Offsets are requested for at most ASKED_GROUPS groups, and not for share groups. The sample's `groups` has only
     these groups, and is empty if the user may not list groups.
     """
     cluster = admin.describe_cluster()

@@ -52,7 +52,7 @@ class Copier:
         self._consumer.wakeup()
 
     def assign(self, partition: TopicPartition) -> None:
-        """Assigns one partition to copy from, without the group's protocol."""
+        """Assigns one partition to copy from, without joining a group."""
         self._consumer.assign([partition])
         self._remaining = min(self._records_left(partition), self._remaining)
 

@@ -39,7 +39,8 @@ class VerifiableConsumer:
         self._consumer.wakeup()
 
     def read(self, topic: str) -> None:
-        """Reads until the number of records of --max-messages was read; if that is negative, until `stop` is called."""
+        """Reads until as many records were read as --max-messages says; if the number is negative, until `stop` is
+        called."""
         self._consumer.subscribe([topic], self)
         while not self._is_finished:
             records = self._consumer.poll(_POLL_S)

@@ -17,7 +17,8 @@ from kafkapy.tools.verifiable_parts import COMMAND_CONFIG, bootstrap_option, rea
 
 
 class VerifiableProducer:
-    """Writes numbers as text and prints an event for each. One thread writes; the producer's thread reports."""
+    """Writes numbers as text and prints an event for each. One thread writes the numbers; the producer's thread prints
+    the events about their delivery."""
 
     def __init__(self, producer: Producer, arguments: Arguments) -> None:
         self._producer = producer

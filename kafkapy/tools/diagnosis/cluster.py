@@ -235,7 +235,8 @@ def _check_leaders(facts: ClusterFacts) -> Findings:
 
 
 def _check_replication(facts: ClusterFacts) -> Findings:
-    """Yields warnings on topics that lose partitions, or refuse acks=all, when one of several brokers stops."""
+    """Yields warnings on topics that would not survive the stop of one broker: a partition would have no replica left,
+    or producers with acks=all would get errors. Yields nothing if there is only one broker."""
     if len(facts.brokers) < 2:
         return
     single, strict = [], []

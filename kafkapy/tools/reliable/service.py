@@ -1,4 +1,4 @@
-"""The flags, durations, loop and counts that the services share."""
+"""The parts that the services of the reliability patterns share: flags, durations, the main loop, and counts."""
 
 from __future__ import annotations
 

@@ -37,8 +37,7 @@ def key_of(arguments: Arguments) -> bytes:
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     """Prints the records with the key to `output`, or to standard output if `output` is None; returns the exit code.
 
-    The code is 1 if there is no such record, 128 plus the signal's number if a signal ended the command, and otherwise
-    0.
+    The code is 1 if there is no such record, 128 plus the signal's number if a signal ended the command, otherwise 0.
     """
     key = key_of(arguments)
     topic = arguments.positionals[0]

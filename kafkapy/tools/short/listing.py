@@ -33,7 +33,7 @@ def _is_chosen(name: str, patterns: Sequence[str]) -> bool:
 
 
 def topics(admin: Admin, patterns: Sequence[str], *, includes_internal: bool) -> Table:
-    """Returns a table of the topics that match one of the patterns (`*`, `?`), or of all without patterns.
+    """Returns a table of the topics that match one of the patterns (`*`, `?`); without patterns, of all topics.
 
     A row also has the numbers of partitions, replicas and under-replicated partitions.
     """
@@ -50,16 +50,15 @@ def topics(admin: Admin, patterns: Sequence[str], *, includes_internal: bool) ->
 
 
 def groups(admin: Admin, patterns: Sequence[str]) -> Table:
-    """Returns a table of the groups that match one of the patterns (`*`, `?`), or of all groups if there are no
-    patterns."""
+    """Returns a table of the groups that match one of the patterns (`*`, `?`); without patterns, of all groups."""
     found = sorted(each for each in admin.list_groups() if _is_chosen(each.group_id, patterns))
     rows = [(each.group_id, each.type or None, each.protocol_type or None, each.state or None) for each in found]
     return Table(("GROUP", "TYPE", "PROTOCOL", "STATE"), rows)
 
 
 def brokers(admin: Admin, patterns: Sequence[str]) -> Table:
-    """Returns a table of the brokers whose id matches one of the patterns (`*`, `?`), or of all brokers if there are no
-    patterns."""
+    """Returns a table of the brokers whose id matches one of the patterns (`*`, `?`); without patterns, of all
+    brokers."""
     cluster = admin.describe_cluster()
     controller = cluster.controller.node_id if cluster.controller is not None else None
     chosen = [each for each in sorted(cluster.brokers) if _is_chosen(str(each.node_id), patterns)]

@@ -41,7 +41,7 @@ def _ignore(event: Event) -> None:
 
 
 class ZooKeeperClient:
-    """A session with a ZooKeeper server, below the chroot of its connect string. Context manager.
+    """A session with a ZooKeeper server, below the chroot of its connect string. The object is a context manager.
 
     All methods that send a request raise ZooKeeperRequestError if the request fails. `on_event` is called with each
     event: by a thread of the client, or by the thread that calls the method that causes the event, such as `connect`,
@@ -232,9 +232,9 @@ class ZooKeeperClient:
     ) -> tuple[bytes | None, Stat]:
         """Changes the servers of the ensemble; returns data and metadata of the node with the new configuration.
 
-        `joining` and `leaving` list servers to add and to remove; `members` is the new list of all servers. They have
-        the form of the arguments of the command `reconfig` in ZooKeeper's shell. Unless `config_version` is -1, it must
-        be the version of the present configuration.
+        `joining` and `leaving` list servers to add and to remove; `members` is the new list of all servers. The texts
+        have the form of the arguments of the command `reconfig` in ZooKeeper's shell. Unless `config_version` is -1, it
+        must be the version of the present configuration.
         """
         strings = encode_string(joining) + encode_string(leaving) + encode_string(members)
         reader: JuteReader = self._connection.call(Op.RECONFIG, strings + encode_long(config_version), None)

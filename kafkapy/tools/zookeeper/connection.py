@@ -197,8 +197,8 @@ class Connection:
     def _connect(self) -> list[str] | None:
         """Connects to the first server that accepts a connection, and opens or continues the session.
 
-        Returns None or, if no server accepts a connection, the reason for each server. If the server has expired the
-        session, the session's id is 0 afterwards.
+        Returns None if a server has answered, otherwise a list with the reason for each server. If the server has
+        answered that the session has expired, the session's id is 0 afterwards.
         """
         failures = []
         for host, port in self._servers:

@@ -183,7 +183,10 @@ def _carry_out(name: str, command: ShellCommand, client: ZooKeeperClient, rest: 
 
 
 def _current(command: ShellCommand) -> str:
-    """Returns the arguments of a command's present form, which the warning about a deprecated form recommends."""
+    """Returns the arguments of a command in the form that is usual today.
+
+    The warning about the deprecated form of a command recommends them.
+    """
     return {"ls path [watch]": "[-w] path", "get path [watch]": "[-s] [-w] path"}.get(command.deprecated, command.usage)
 
 
@@ -197,7 +200,7 @@ def usage() -> str:
 def run(arguments: Arguments) -> int:
     """Runs the command in the arguments or, without one, the commands that the user types; returns the exit code.
 
-    It is the code of the last command.
+    This is the exit code of the last command.
     """
     address, *words = [*arguments.values("server"), *arguments.positionals] or ["localhost:2181"]
     shell = ZooKeeperShell(address, arguments["timeout"], accepts_read_only=arguments.has("r"))

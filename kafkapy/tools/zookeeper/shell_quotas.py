@@ -1,7 +1,7 @@
 """The commands of ZooKeeper's shell about quotas, which are nodes below /zookeeper/quota.
 
 ZooKeeper counts the nodes and bytes below a path that has a quota, and refuses writes above a hard limit. The listener
-of kafkapy stores these nodes, but does not count and refuses no writes.
+of kafkapy stores these nodes, but it neither counts nodes and bytes nor refuses writes.
 """
 
 from __future__ import annotations
