@@ -27,8 +27,8 @@ RETRY_MS = 50
 # Errors after which the request may not have been handled, or not by the active controller.
 _LOST = frozenset({Error.NETWORK_EXCEPTION, Error.REQUEST_TIMED_OUT, Error.NOT_CONTROLLER})
 
-# Returns the active controller on its first controller listener, None while no node is known to be it. Any thread may
-# call it.
+# Returns the address of the active controller's first controller listener, or None while the active controller is not
+# known. Any thread may call it.
 FindController = Callable[[], Destination | None]
 
 
@@ -43,7 +43,8 @@ class _Request(NamedTuple):
 class ControllerChannel:
     """Owns a queue of requests and the connection to the active controller. One request is in flight.
 
-    `send`, `controller_changed` and `close` may be called from any thread; callbacks run on the node thread.
+    `send`, `controller_changed` and `close` may be called from any thread; callbacks run on the node thread, the thread
+    with the connections to other nodes (`NodeThread`).
     """
 
     def __init__(

@@ -82,10 +82,10 @@ class OpenRequests:
 class NodeChannel:
     """Owns the queue of requests to one destination, and its connection.
 
-    `send` and `close` may be called, and the properties may be read, by any thread. Callbacks run on the node thread.
-    When the connection is lost, the requests that were sent on it fail. Requests that were not sent yet wait for the
-    next attempt to connect, and fail if this attempt fails. After a failure the channel waits before it connects again,
-    by default 20 ms at first and at most a second.
+    `send` and `close` may be called, and the properties may be read, by any thread. Callbacks run on the node thread,
+    the thread with the connections to other nodes (`NodeThread`). When the connection is lost, the requests that were
+    sent on it fail. Requests that were not sent yet wait for the next attempt to connect, and fail if this attempt
+    fails. After a failure the channel waits before it connects again, by default 20 ms at first and at most a second.
     """
 
     def __init__(
@@ -258,8 +258,8 @@ class NodeChannel:
         )
 
     def _note_state(self, connection: Connection, monotonic_ms: int) -> None:
-        """Updates the state of the channel after events on the connection: if the versions have been negotiated, or the
-        connection was closed."""
+        """Updates the state of the channel if the versions have been negotiated on the connection, or if the connection
+        was closed."""
         if connection.was_ready and connection.versions is not self._versions:
             self._versions = connection.versions
             self._attempts = 0

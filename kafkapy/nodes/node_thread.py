@@ -1,7 +1,7 @@
 """The thread with the connections to other nodes: one selector loop, which starts when it is first used.
 
-Raft, the channels to the active controller and the transaction coordinator share this thread. It only moves bytes
-between sockets and messages. A callback that it runs should therefore do no work itself, but post the work to the
+Raft, the channels to the active controller and the transaction coordinator share this thread. While the thread runs a
+callback, it serves none of its connections. A callback should therefore do no work itself, but post the work to the
 thread that owns the data.
 """
 
@@ -106,7 +106,7 @@ class NodeThread:
 
     def post(self, work: Callable[[], object]) -> bool:
         """Makes the node thread call `work()`, in the order of the calls of `post`, and returns True. After `stop`,
-        returns False and does not call it.
+        returns False and does not call `work`.
 
         The first call of `post` starts the thread.
         """
@@ -227,8 +227,8 @@ class NodeThread:
         heapq.heappush(self._timers, (due_ms, self._timer_count, timer))
 
     def _select(self, due_ms: int) -> None:
-        """Waits for an event on a connection, until `due_ms` (monotonic) at most, and calls `step` of the channels with
-        events."""
+        """Waits for an event on a connection, but not longer than until the monotonic time `due_ms`, and calls `step`
+        of the channels whose connections have events."""
         assert self._selector is not None
         with self._lock:
             self._is_selecting = not self._posted and not self._is_stopped

@@ -22,8 +22,9 @@ def probe(
 ) -> None:
     """Tries twice to connect to each destination, and calls `on_result(is_refused)` once, on the node thread.
 
-    `is_refused` is True only if every attempt was refused, which shows that no process listens there. If the machine
-    does not respond at all, or if there are no destinations, it is False, because the process may still run.
+    `is_refused` is True only if every attempt was refused, which shows that no process listens at these addresses. If
+    the machine does not respond at all, or if there are no destinations, it is False, because the process may still
+    run.
     """
     if not destinations:
         thread.schedule(0, lambda: on_result(False))

@@ -1,6 +1,6 @@
 """An operation that waits: it completes when an event fulfils its condition, or at its deadline.
 
-Only `on_complete` responds to the client, also after a time-out; therefore it runs exactly once.
+`on_complete` sends the response to the client, after an event as well as at the deadline. It runs exactly once.
 
     try_complete()  -- the condition holds --> force_complete() -> on_complete()
     the deadline    -------------------------> force_complete() -> on_complete()
@@ -20,7 +20,7 @@ class TimerEntry(Protocol):
 
 
 class Watcher(Protocol):
-    """The methods of a purgatory that its operations call."""
+    """The methods of a purgatory (the collection in which operations wait) that its operations call."""
 
     def forget(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None: ...
 
@@ -28,7 +28,7 @@ class Watcher(Protocol):
 class DelayedOperation(ABC):
     """The base class of all delayed operations: an operation completes when its condition is true, or at its deadline.
 
-    All methods are called by the thread that owns the purgatory of the operation.
+    All methods are called by the thread that owns the purgatory, the collection in which the operation waits.
 
     Invariant: `on_complete` runs at most once, and exactly once if the operation is in a purgatory and its timer runs.
     """
