@@ -162,10 +162,10 @@ def write_layout(directory: Path, layout: Layout, running: Mapping[str, Any] | N
 
 
 def read_layout(directory: Path) -> tuple[Layout, dict[str, Any]] | None:
-    """Returns the layout in `sandbox.json`, and a dict with the process id ("pid") and the socket path ("socket") of
-    the running sandbox, which is empty if the sandbox does not run.
+    """Returns the layout in `sandbox.json`, and a dict about the running sandbox; None if the file does not exist.
 
-    Returns None if the file does not exist. Raises ValueError, which names the path, if the file cannot be used.
+    The dict has the process id ("pid") and the socket path ("socket"); it is {} if the sandbox does not run. Raises
+    ValueError, which names the path, if the file cannot be used.
     """
     path = directory / FILE_NAME
     try:

@@ -235,8 +235,8 @@ class Supervisor:
 
 
 def ask(socket_path: str, command: str, node_ids: Sequence[int]) -> list[str]:
-    """Sends a command to a running sandbox and returns the lines to print. Raises ToolError, or OSError if no sandbox
-    listens."""
+    """Sends a command to a running sandbox and returns the lines to print. Raises ToolError if the command fails, and
+    OSError if no sandbox listens at `socket_path`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(socket_path)
         connection.sendall(json.dumps({"command": command, "nodes": list(node_ids)}).encode())

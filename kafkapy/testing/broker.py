@@ -25,8 +25,8 @@ class BrokerFailed(Exception):
 class Broker:
     """A broker on a random port of loopback. Not thread-safe; `bootstrap_servers` may be read by any thread.
 
-    Topics are created by `create_topic`, or by the broker when a client first uses them. `start` and `stop` may be
-    called in turn any number of times, and each start begins without data.
+    Topics are created by `create_topic`, or by the broker when a client first uses them. A stopped broker may be
+    started again, any number of times; each start begins without data.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Broker:
     def _read_port(self, process: subprocess.Popen[bytes], timeout_s: float) -> int:
         """Returns the port that the broker prints.
 
-        Raises BrokerFailed if the broker ends before, or has not printed a port within `timeout_s`.
+        Raises BrokerFailed if the broker ends before it prints a port, or has not printed one within `timeout_s`.
         """
         assert process.stdout is not None
         with selectors.DefaultSelector() as selector:

@@ -39,8 +39,8 @@ def kafka_bootstrap_servers(kafka_broker: Broker) -> str:
 
 @pytest.fixture
 def kafka_topic(request: pytest.FixtureRequest, kafka_broker: Broker) -> str:
-    """Creates a topic with `num.partitions` partitions that no other test uses, and returns its name, which begins with
-    the test's name."""
+    """Creates a topic that no other test uses, and returns the topic's name. The name begins with the test's name, and
+    the topic has `num.partitions` partitions."""
     from kafkapy.testing import topic_name
 
     return kafka_broker.create_topic(topic_name(request.node.name))
