@@ -21,8 +21,8 @@ _THREADS = 16
 class ClusterClients:
     """The clients of one cluster. The asynchronous methods are called by the event loop's thread.
 
-    Requests to consumers may wait for records. They therefore have threads of their own, one for each of the
-    `most_consumers` instances.
+    Requests to consumers may wait for records. They therefore run on threads of their own. There are `most_consumers`
+    of these threads, one for each consumer instance that the proxy may have.
     """
 
     def __init__(

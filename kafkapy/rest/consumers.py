@@ -1,4 +1,5 @@
-"""The consumer instances of the REST proxy: members of groups that live between requests."""
+"""The consumer instances of the REST proxy. An instance is a member of a group, and exists from one request of its
+client to the next."""
 
 from __future__ import annotations
 

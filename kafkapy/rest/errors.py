@@ -71,7 +71,8 @@ _FORBIDDEN = (
 
 
 def of_cluster(error: Exception) -> RequestRefused:
-    """Returns the refusal, with an error code of Confluent's proxy, for an error of the Kafka cluster."""
+    """Returns the RequestRefused to raise for an error of the Kafka cluster. It has an error code of Confluent's
+    proxy."""
     if isinstance(error, RequestTimedOut):
         return RequestRefused(50003, str(error))
     if isinstance(error, ApiError):

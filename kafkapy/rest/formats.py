@@ -1,4 +1,7 @@
-"""The forms in which keys and values are embedded in JSON: base64, JSON, text, and by schemas of a registry."""
+"""The forms in which keys and values are embedded in the JSON of requests and responses.
+
+They are base64, JSON, text, and the forms that need a schema from a schema registry, such as Avro.
+"""
 
 from __future__ import annotations
 
@@ -105,16 +108,15 @@ class AvroJsonDeserializer(AvroDeserializer):
 
 
 class Formats:
-    """Encoders and decoders. Any thread may use the object. `registry` is None if the proxy has no registry; then
-    schemas are refused.
-    """
+    """The encoders and decoders of keys and values. Any thread may use the object. `registry` is None if the proxy has
+    no schema registry; then the forms that need schemas are refused."""
 
     def __init__(self, registry: RegistryClient | None) -> None:
         self._registry = registry
         self._serializers: BoundedCache[tuple[str, str, int | str], Any] = BoundedCache(_MOST_SERIALIZERS)
 
     def required_registry(self) -> RegistryClient:
-        """Returns the client of the registry. Raises RequestRefused without a registry."""
+        """Returns the client of the registry. Raises RequestRefused if there is no registry."""
         if self._registry is None:
             raise RequestRefused(
                 42205, "Schemas need a registry: set schema.registry.url in the configuration of the REST proxy"
@@ -124,10 +126,10 @@ class Formats:
     def encoder(self, form: str, part: str, schema: str | int | None) -> Encode:
         """Returns the function that encodes keys or values (`part` is "key" or "value") in a form, such as AVRO.
 
-        `schema` is the text or the id of the schema, None for forms without schemas. This method raises RequestRefused
-        if a schema is necessary and is missing or invalid, or if there is no registry. The returned function blocks if
-        the registry has to be asked for the schema; it raises RequestRefused for a value that the form cannot
-        represent, and if the registry fails.
+        `schema` is the text or the id of the schema; it is None for forms that need no schema. This method raises
+        RequestRefused if a schema is necessary and is missing or invalid, or if there is no registry. The returned
+        function blocks if the registry has to be asked for the schema; it raises RequestRefused for a value that the
+        form cannot represent, and if the registry fails.
         """
         if form not in WITH_SCHEMA:
             return {BINARY: encode_binary, JSON: encode_json, TEXT: encode_text}[form]

@@ -38,7 +38,7 @@ def serve_rest(
     """Serves a REST proxy until SIGINT or SIGTERM. `producer`, `consumer` and `admin` configure the clients.
 
     `most_consumers` is the largest number of consumer instances. An instance is removed after `idle_s` seconds without
-    a request. `largest_response` is the most bytes of records in a response. Without `registry`, requests that need
+    a request. `largest_response` is the most bytes of records in a response. If `registry` is None, requests that need
     schemas are refused.
     """
     formats = Formats(registry)

@@ -129,7 +129,7 @@ class VersionThree:
         return found
 
     async def _check_cluster(self, request: Request) -> str:
-        """Returns the id of the cluster. Raises RequestRefused if the path names another one."""
+        """Returns the id of the cluster. Raises RequestRefused if the path of the request names another cluster."""
         if not self._cluster_id:
             description = await self._clients.run(self._clients.admin.describe_cluster)
             self._cluster_id = description.cluster_id or ""
@@ -444,9 +444,9 @@ def _line(value: dict[str, Any]) -> bytes:
 
 
 def _timestamp(given: Any) -> int | None:
-    """Returns a timestamp of the API in ms since 1970, None for None.
+    """Returns `given`, a timestamp of the API, in ms since 1970; returns None if `given` is None.
 
-    Raises RequestRefused unless it is a text in the form of RFC 3339.
+    Raises RequestRefused if `given` is anything but a text in the form of RFC 3339.
     """
     if given is None:
         return None
