@@ -57,9 +57,9 @@ class Response:
 class Pending:
     """A response that another thread produces and passes to `resolve`.
 
-    If `resolve` is not called within `patience_s` seconds, the server sends `otherwise` instead. The response cannot be
-    missed: the server sets `wake` and then reads `response`, while `resolve` sets `response` and then reads `wake`. In
-    every order at least one of the two threads sees the value of the other one.
+    If `resolve` is not called within `patience_s` seconds, the server sends `otherwise` instead. The server cannot miss
+    the response, because it sets `wake` and then reads `response`, while `resolve` sets `response` and then reads
+    `wake`. The thread that sets its attribute last therefore sees the value that the other thread has set.
     """
 
     __slots__ = ("otherwise", "patience_s", "response", "wake")
@@ -101,8 +101,8 @@ class Credentials:
 
 
 class _Client:
-    """One connection: it receives the head of a request, waits for a page, or sends a response. The server's thread
-    only."""
+    """One connection: it receives the head of a request, waits for a page, or sends a response. Used by the server's
+    thread only."""
 
     __slots__ = ("deadline_s", "has_body", "keeps_open", "outgoing", "pending", "received", "socket")
 
@@ -156,7 +156,8 @@ class HttpServer:
     """
 
     def __init__(self, address: str, *, tls: SSLContext | None = None, credentials: Credentials | None = None) -> None:
-        """Binds the address; the system queues clients until `start`. Raises OSError if the address cannot be bound.
+        """Binds the address. The operating system queues the connections of clients until `start` is called. Raises
+        OSError if the address cannot be bound.
 
         If `tls` is set, all connections are encrypted. If `credentials` are set, a client must send them for protected
         pages.
