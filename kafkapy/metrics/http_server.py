@@ -95,7 +95,7 @@ class Credentials:
         self._expected = base64.b64encode(f"{user}:{password}".encode())
 
     def accepts(self, authorization: bytes) -> bool:
-        """Returns True if `authorization`, the value of the Authorization header, contains these credentials."""
+        """Returns True if a request has these credentials; `authorization` is the value of its Authorization header."""
         scheme, _, given = authorization.partition(b" ")
         return scheme.lower() == b"basic" and hmac.compare_digest(given.strip(), self._expected)
 

@@ -61,8 +61,8 @@ class Page:
             self.sample(metric, values, number)
 
     def sample(self, metric: Metric, values: tuple[object, ...], number: float, suffix: str = "") -> None:
-        """Writes one series of the family that was begun last. `values` are the values of the labels; `suffix`, `_sum`
-        or `_count` for a summary, is added to the name."""
+        """Writes one series of the family that was begun last. `values` are the values of the labels. `suffix` is added
+        to the name; it is `_sum` or `_count` for a summary."""
         labels = format_labels(metric.labels, values)
         self.native.text(f"{metric.name}{suffix}{labels} {format_number(number)}\n".encode())
         self.pace()
@@ -70,8 +70,8 @@ class Page:
     def part(self, metric: Metric, values: tuple[object, ...], number: float, name: str, part: object) -> None:
         """Writes one quantile of a summary or one bucket of a histogram, in the family that was begun last.
 
-        `values` are the values of the metric's labels. `name` is the additional label, `quantile` or `le`, and `part`
-        is its value.
+        `values` are the values of the metric's labels. `name` is the name of the additional label (`quantile` or `le`),
+        and `part` is the value of this label.
         """
         suffix = "_bucket" if name == "le" else ""
         labels = format_labels((*metric.labels, name), (*values, part))

@@ -16,7 +16,7 @@ from kafkapy.types import TopicPartition
 
 
 def read_offsets(path: str) -> dict[TopicPartition, int]:
-    """Returns, from a JSON file, the offset of each partition before which the records are to be deleted.
+    """Reads a JSON file, and returns for each partition the offset before which its records are to be deleted.
 
     Raises ToolError for an invalid file.
     """

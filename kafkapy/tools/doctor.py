@@ -65,9 +65,9 @@ OPTIONS = (
 def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system: System) -> Findings:
     """Yields the findings of all checks, one subject after the other.
 
-    `path` is the broker's configuration file; None means a broker whose only keys are `overrides`, those of the command
-    line. `idle_days` is the number of days without a write after which a topic counts as idle. `system` gives access to
-    this machine's limits, disks and clock.
+    `path` is the broker's configuration file; None means that there is no file. `overrides` are the keys on the command
+    line, which take precedence. `idle_days` is the number of days without a write after which a topic counts as idle.
+    `system` gives access to this machine's limits, disks and clock.
     """
     try:
         config = BrokerConfig.load(path, overrides)

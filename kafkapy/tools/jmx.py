@@ -102,10 +102,10 @@ def _glob(text: str) -> str:
 
 
 def _pattern(text: str) -> str:
-    """Returns the regular expression that finds `text`, a part of a bean's name, in the names on the metrics page.
+    """Returns the regular expression that finds a part of a bean's name in the names on the metrics page.
 
-    Names on the page are written in lower case with underscores. In `text`, `*` stands for any characters and `?` for
-    any single character.
+    Names on the page are written in lower case with underscores. `text` is the part of the bean's name, in which `*`
+    stands for any characters and `?` for any single character.
     """
     plain = re.sub(r"[^a-z0-9*?]", "_", re.sub("(?<=[a-z])Percent$", "_percent", text).lower())
     return _glob(plain)

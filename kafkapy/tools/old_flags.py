@@ -45,17 +45,17 @@ def _property(key: str, flag: str = "command-property", values: Mapping[str, str
 def _all_but(value: str) -> list[str]:
     """Returns --include with a regular expression for all topics except those that match `value`.
 
-    Commas in `value`, the list of an old flag such as --blacklist, separate regular expressions.
+    `value` is the value of an old flag such as --blacklist, in which commas separate regular expressions.
     """
     return ["--include", f"(?!(?:{value.replace(',', '|')})$).*"]
 
 
 def _zookeeper_of_authorizer(value: str) -> list[str]:
-    """Returns the present flag and its value for `value`, a property `key=value` of the authorizer that stored its ACLs
-    in ZooKeeper.
+    """Returns the flag --zookeeper with an address for the property `zookeeper.connect=ADDRESS`; [] for other
+    properties.
 
-    For the key `zookeeper.connect` they are --zookeeper and the address. Other keys have no meaning today; for them the
-    result is [].
+    `value` is a property `key=value` of the authorizer of older releases, which stored its ACLs in ZooKeeper. Other
+    keys have no meaning today.
     """
     key, _, address = value.partition("=")
     return ["--zookeeper", address] if key.strip() == "zookeeper.connect" else []

@@ -147,11 +147,11 @@ class ProducerTest:
                 progress.advance()
 
     def _transactions(self, numbers: range) -> Iterator[int]:
-        """Yields `numbers`, the numbers of the records to send, and encloses them in transactions if the test uses
+        """Yields the numbers in `numbers`, and begins and commits transactions between them if the test uses
         transactions.
 
-        A transaction begins before its first number. It is committed when its duration has passed, or after the last
-        number.
+        The caller sends the record with each number before it takes the next number. A transaction begins before its
+        first number. It is committed when its duration has passed, or after the last number.
         """
         if self._transaction_ms is None:
             yield from numbers

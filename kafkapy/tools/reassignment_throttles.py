@@ -35,11 +35,12 @@ def moves_of(
     wanted: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> dict[TopicPartition, Move]:
-    """Returns the moves of all partitions in `ongoing`, the reassignments in progress, and in `wanted`.
+    """Returns the moves of all partitions that are in `ongoing` or in `wanted`.
 
-    `wanted` has the new, and `current` the present replicas of the partitions to reassign, as broker ids. A partition
-    that is in `ongoing` and in `wanted` moves from the sources of the ongoing reassignment to the replicas in `wanted`.
-    Ongoing moves are included because the rate of a broker applies to all of its moves.
+    `ongoing` has the reassignments in progress. `wanted` has the new replicas of the partitions to reassign, and
+    `current` their present replicas, both as broker ids. A partition that is in `ongoing` and in `wanted` moves from
+    the sources of the ongoing reassignment to the replicas in `wanted`. Ongoing moves are included because the rate of
+    a broker applies to all of its moves.
     """
     moves = {
         partition: Move(frozenset(each.replicas).difference(each.adding), frozenset(each.adding))
@@ -52,7 +53,7 @@ def moves_of(
 
 
 def throttled_replicas(moves: Mapping[TopicPartition, Move]) -> dict[str, tuple[str, str]]:
-    """Returns, by topic, the values of two configuration keys: the throttled replicas of leaders and of followers.
+    """Returns the values of two configuration keys for each topic: the throttled replicas of leaders, and of followers.
 
     Each value is a list in text, `PARTITION:BROKER,...`; leaders are the sources of moves, followers the destinations.
     """
@@ -65,8 +66,11 @@ def throttled_replicas(moves: Mapping[TopicPartition, Move]) -> dict[str, tuple[
 
 
 def throttle_moves(admin: Admin, moves: Mapping[TopicPartition, Move], rate: int) -> None:
-    """Lists the moving replicas in their topics' configuration, and sets the rate, in bytes/s, on all brokers from or
-    to which a replica moves."""
+    """Limits the rate of moves between brokers to `rate` bytes/s.
+
+    Lists the moving replicas in the configuration of their topics, and sets the rate on all brokers from or to which a
+    replica moves.
+    """
     listed = {
         topic: (ConfigChange(LEADER_REPLICAS, leaders), ConfigChange(FOLLOWER_REPLICAS, followers))
         for topic, (leaders, followers) in throttled_replicas(moves).items()
@@ -79,7 +83,8 @@ def throttle_moves(admin: Admin, moves: Mapping[TopicPartition, Move], rate: int
 
 
 def throttle_log_dirs(admin: Admin, moving: Iterable[Replica], rate: int) -> None:
-    """Sets the rate, in bytes/s, of moves between log directories on the brokers of the replicas."""
+    """Limits the rate of moves between log directories to `rate` bytes/s, on all brokers that have replicas in
+    `moving`."""
     brokers = sorted({replica.broker for replica in moving})
     _alter(admin, ResourceType.BROKER, {str(broker): (ConfigChange(LOG_DIRS_RATE, str(rate)),) for broker in brokers})
     print(f"The replica-alter-dir throttle limit was set to {rate} B/s")

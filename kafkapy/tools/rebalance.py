@@ -176,8 +176,8 @@ def traffic(
 ) -> dict[TopicPartition, float]:
     """Returns the bytes per second by which the log of each partition has grown.
 
-    `before` and `after` have the sizes in bytes, `seconds` apart. The rate is 0 for a log that has shrunk because
-    segments were deleted.
+    `before` and `after` have the sizes of the logs in bytes; `seconds` is the time between the two measurements. The
+    rate is 0 for a log that has shrunk because segments were deleted.
     """
     return {key: max(size - before.get(key, size), 0) / seconds for key, size in after.items()}
 

@@ -48,9 +48,10 @@ class Sample(NamedTuple):
 
 
 def zipf_weights(count: int, exponent: float = _ZIPF_EXPONENT) -> list[float]:
-    """Returns, for Zipf's law, the cumulative weights of the ranks 1 to `count`.
+    """Returns the cumulative weights of the ranks 1 to `count` by Zipf's law.
 
-    The weight of rank n itself is 1 / n ** exponent.
+    The weight of rank n is 1 / n ** exponent; element n - 1 of the result is the sum of the weights of the ranks 1 to
+    n.
     """
     return list(accumulate(1 / (rank**exponent) for rank in range(1, count + 1)))
 
@@ -82,9 +83,9 @@ def quotes(seed: int = 0) -> Iterator[Sample]:
 
 
 def _prices_of_day(chance: random.Random, previous_close: float) -> tuple[float, ...]:
-    """Returns the previous close, and the random open, high, low and close of a day.
+    """Returns (previous close, open, high, low, close) of a day, with random prices.
 
-    None of the four differs from the previous close by more than the limit for one day.
+    None of the random prices differs from the previous close by more than the limit for one day.
     """
     low_limit, high_limit = previous_close * (1 - _DAILY_LIMIT), previous_close * (1 + _DAILY_LIMIT)
     moves = [previous_close * (1 + chance.gauss(0, 0.015)) for _ in range(4)]

@@ -1,9 +1,9 @@
 """The command and the environment that a bundled job runs with.
 
-If the driver runs on this machine, the job is started as a Python program, with spark-submit's options in the variable
-PYSPARK_SUBMIT_ARGS. The job can then check its own options before a JVM starts, and its standard error is not mixed
-with its results, as it would be by spark-submit. With `--deploy-mode cluster` the job is started by spark-submit
-itself.
+If Spark's driver (the process that controls the job) runs on this machine, the job is started as a Python program, with
+spark-submit's options in the variable PYSPARK_SUBMIT_ARGS. The job can then check its own options before a JVM starts,
+and its standard error is not mixed with its results, as it would be by spark-submit. With `--deploy-mode cluster` the
+job is started by spark-submit itself.
 """
 
 from __future__ import annotations
@@ -70,8 +70,9 @@ def find_spark_submit(environment: Mapping[str, str]) -> Path:
 def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Returns `environment` with the variables that make Spark's driver use this Python and this kafkapy.
 
-    With a local master the variables also apply to the Python workers. If this program is the frozen executable, it
-    contains no Python that Spark could use; Spark then uses the Python that PYSPARK_PYTHON names, or `python3`.
+    If Spark runs only on this machine (a local master), the variables also apply to Spark's Python workers. If this
+    program is the frozen executable, it contains no Python that Spark could use; Spark then uses the Python that
+    PYSPARK_PYTHON names, or `python3`.
     """
     found = dict(environment)
     home = submit.parent.parent
@@ -225,7 +226,7 @@ def driver_python(spark_words: Sequence[str], environment: Mapping[str, str]) ->
 
 
 def _pyspark_of_distribution(submit: Path, python: str) -> list[Path]:
-    """Returns the archives with Python modules in the Spark distribution that contains `submit`, its spark-submit.
+    """Returns the archives with Python modules of the Spark distribution whose spark-submit is `submit`.
 
     Returns [] if `submit` belongs to the PySpark that is installed for the interpreter `python`.
     """

@@ -21,5 +21,6 @@ def has_colours(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def painted(text: str, style: str) -> str:
-    """Returns `text` between `style`, an escape sequence such as BOLD, and the sequence that ends the style."""
+    """Returns `text` preceded by the escape sequence `style`, such as BOLD, and followed by the sequence that ends the
+    style."""
     return f"{style}{text}{_NORMAL}"

@@ -21,10 +21,11 @@ class Throttle:
         self._owed_s = 0.0
 
     def after(self, count: int, monotonic_ms: int) -> None:
-        """Sleeps if more records were sent than the limit permits, on average for the time of one record at the limit.
+        """Sleeps if more records were sent than the limit permits.
 
-        Times below 2 ms are added up, and slept when their sum reaches 2 ms. `count` is the number of records sent
-        since the Throttle was created, and `monotonic_ms` the present time.
+        On average, a call sleeps for the time that one record takes at the limit. Times below 2 ms are added up, and
+        slept when their sum reaches 2 ms. `count` is the number of records sent since the Throttle was created, and
+        `monotonic_ms` the present time.
         """
         if self._target < 0:
             return

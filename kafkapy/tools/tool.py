@@ -48,7 +48,7 @@ def program_name(tool: Tool) -> str:
 
 
 def run_tool(tool: Tool, words: Sequence[str]) -> int:
-    """Runs a tool with `words`, the command line after its name; returns its exit code.
+    """Runs a tool and returns its exit code. `words` is the command line after the tool's name.
 
     Prints a message about each error instead of raising it. There are two exceptions: BrokenPipeError is raised and, if
     an environment variable asks for tracebacks, an unexpected error is raised too.
@@ -120,10 +120,10 @@ def _fail(message: str, exit_code: int) -> int:
 
 
 def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
-    """Returns the subcommand and the arguments in `words`, the command line after the tool's name.
+    """Returns the subcommand that the command line names, and the arguments in it.
 
-    The subcommand is None if the tool has no subcommands, or if the command line begins with `--help`. Raises
-    UsageError for a command line that does not follow the tool's declaration.
+    `words` is the command line after the tool's name. The subcommand is None if the tool has no subcommands, or if the
+    command line begins with `--help`. Raises UsageError for a command line that does not follow the tool's declaration.
     """
     if tool.grammar is Grammar.JOPTSIMPLE:
         options = tool.all_options

@@ -39,6 +39,9 @@ def topics_of(admin: Admin, arguments: Arguments) -> list[str]:
 
 
 def ensure_exist(names: list[str], arguments: Arguments) -> None:
-    """Raises ValueError if `names`, the topics that --topic selects, is empty, unless --if-exists is given."""
+    """Raises ValueError if --topic is given but has selected no topic, unless --if-exists is given.
+
+    `names` are the topics that --topic has selected.
+    """
     if not names and arguments["topic"] and not arguments.has("if-exists"):
         raise ValueError(f"Topic '{arguments['topic']}' does not exist as expected")

@@ -55,8 +55,9 @@ def run_consumer(what: str, consumer: Closeable, stop: Callable[[], None], work:
     """Calls `work`, which reads with the consumer, and closes the consumer when `work` has ended.
 
     Prints the event startup_complete before the call of `work`, and shutdown_complete after the consumer was closed. A
-    KafkapyError that `work` raises is logged with `what`, the consumer's name, and is not raised here. A signal calls
-    `stop`, which must make `work` return or raise WakeupError. If a signal has arrived, raises Termination at the end.
+    KafkapyError that `work` raises is logged with the name `what` of the consumer, and is not raised here. A signal
+    calls `stop`, which must make `work` return or raise WakeupError. If a signal has arrived, raises Termination at the
+    end.
     """
     with stops_by(stop) as signals:
         print_event("startup_complete")

@@ -85,7 +85,7 @@ def _allows_everything(entry: AccessControlEntry) -> bool:
 
 
 def _is_host(host: str) -> bool:
-    """Returns whether `host`, the host of an ACL, can be equal to the address of a client.
+    """Returns whether the host of an ACL can be equal to the address of a client.
 
     Both are compared as texts, and the text of a client's address has the form that `acl_host` returns.
     """

@@ -42,7 +42,7 @@ def print_document(value: Any, output: str) -> None:
 
 
 def print_table(table: Table, output: str | None = None) -> None:
-    """Prints a table in the output format `output`, a value of -o: "table", "json" or "yaml".
+    """Prints a table. `output` is the value of -o, which selects the format: "table", "json" or "yaml".
 
     If `output` is None, the columns are aligned on a terminal, and separated by tabs otherwise; "table" always aligns
     them.
@@ -89,8 +89,8 @@ def table_lines(table: Table, *, is_aligned: bool, has_colours: bool) -> list[st
 def print_fields(fields: Mapping[str, Any], output: str | None = None) -> None:
     """Prints names and values, one pair per line.
 
-    The values are aligned in a column if standard output is a terminal or `output`, the value of -o, is "table";
-    otherwise a single space separates each name from its value.
+    `output` is the value of -o. If it is "table", or if standard output is a terminal, the values are aligned in a
+    column; otherwise a single space separates each name from its value.
     """
     width = max(map(len, fields), default=0) + 1 if output == "table" or is_terminal() else 0
     for name, value in fields.items():

@@ -111,10 +111,11 @@ def expanded(name: str) -> Iterator[str]:
 
 
 def topics_of(active: Mapping[str, Any], source: str = "activeTopics") -> dict[str, tuple[int, int]]:
-    """Returns the number of partitions and of replicas of each topic in `active`, whose keys may have ranges.
+    """Returns (number of partitions, replication factor) of each topic in `active`, by the topic's name.
 
-    `source` is the name of the field, activeTopics or inactiveTopics, for messages. Raises ToolError for a topic
-    without these numbers; partitions that are assigned to brokers by hand are not supported.
+    A key of `active` may have ranges, such as `foo[1-3]`. `source` is the name of the field for error messages:
+    activeTopics or inactiveTopics. Raises ToolError for a topic without these two numbers; partitions that are assigned
+    to brokers by hand are not supported.
     """
     found: dict[str, tuple[int, int]] = {}
     for pattern, fields in active.items():

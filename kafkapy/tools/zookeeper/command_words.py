@@ -96,7 +96,7 @@ def _value(letter: str, rest: list[str]) -> str:
 
 
 def number(text: str, flag: str) -> int:
-    """Returns `text`, the value of the flag `flag`, as a number. Raises CommandError if it is no number."""
+    """Returns the number in `text`, which is the value of the flag `flag`. Raises CommandError if it is no number."""
     digits = text.removeprefix("-")
     if not is_number(digits):
         raise CommandError(f"-{flag} takes a number, not {text!r}")

@@ -38,7 +38,8 @@ def run(arguments: Arguments) -> None:
 
 
 def read_offsets(file: Path) -> dict[str, bytes]:
-    """Returns the offset of each line of a file as the data for a node, by the node's path.
+    """Returns the data of the nodes to write, by the path of the node. Each line of the file has one path and its
+    offset.
 
     Raises ToolError for a line that is not `/consumers/GROUP/offsets/TOPIC/PARTITION:OFFSET`.
     """
