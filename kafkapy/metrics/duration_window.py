@@ -8,7 +8,7 @@ NAN = float("nan")
 class DurationWindow:
     """The average and the maximum of the durations that were added in the present and the previous window of time.
 
-    A window lasts `window_ms`, so that the values are those of the last one to two windows. Written by one thread.
+    A window lasts `window_ms`, so that the values cover between one and two times this time. Written by one thread.
     """
 
     __slots__ = ("_began_ms", "_current", "_previous", "_window_ms")

@@ -1,9 +1,9 @@
 """The metrics of a broker, one row each, from which the metrics page and docs/metrics.md are made.
 
-Names that begin with kafka_consumergroup_ are those of the usual exporter of group lag. All other names that begin with
-kafka_ are derived from the names of Apache Kafka's beans by the usual rules of the Prometheus JMX exporter
+Names that begin with kafka_consumergroup_ are the names that the usual exporter of group lag uses. All other names that
+begin with kafka_ are derived from the names of Apache Kafka's beans by the usual rules of the Prometheus JMX exporter
 (`kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec` -> kafka_server_brokertopicmetrics_bytesin_total). Names that
-begin with process_ are those of Prometheus's own client libraries. All other names begin with kafkapy_.
+begin with process_ are the names that Prometheus's own client libraries use. All other names begin with kafkapy_.
 """
 
 from __future__ import annotations

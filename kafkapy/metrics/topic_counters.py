@@ -1,4 +1,5 @@
-"""Counters by topic: a bounded number of topics have counters of their own, the others share the counters of "(other)".
+"""Counters by topic. A bounded number of topics have counters of their own; all further topics share the counters of
+"(other)".
 
 A topic keeps its counters while it is hosted, so that a counter never decreases. A topic that is created when the limit
 is reached shares the counters of "(other)" until it is deleted and created again.

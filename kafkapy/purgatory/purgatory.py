@@ -70,7 +70,7 @@ class Purgatory:
         operation.timed_by(self._schedule(operation.timeout_ms, lambda: self._expire(operation)))
 
     def check_and_complete(self, key: Hashable) -> int:
-        """Tests the condition of each operation that waits for an event on `key`, because there was such an event.
+        """Tests the condition of each operation that waits for an event on `key`. Called after an event on `key`.
         Returns the number of operations that completed."""
         watchers = self._watchers.get(key)
         if watchers is None:

@@ -93,7 +93,7 @@ class ConsumerInstance:
         """Returns the next records, in the form of the API. An instance with auto-commit first commits the offsets of
         the records that earlier requests returned.
 
-        Waits until the records have `fetch.min.bytes`, or for `timeout_s`; None stands for the instance's
+        Waits until the records have `fetch.min.bytes`, or for `timeout_s`; if `timeout_s` is None, for the instance's
         `consumer.request.timeout.ms`. The records have at most `max_bytes` together, the limit of the request, and at
         most `largest_bytes`, the limit of the server. Only a single record may be larger than these limits; it is then
         returned alone.

@@ -39,8 +39,9 @@ Decode = Callable[[bytes | None], Any]
 
 
 def encode_binary(topic: str, value: Any) -> bytes | None:
-    """Returns the bytes that the base64 text `value` encodes; None for None. Raises RequestRefused for any other value.
-    The result does not depend on `topic`, a parameter of all encoders.
+    """Returns the bytes that the base64 text `value` encodes, or None if `value` is None.
+
+    Raises RequestRefused for any other value. `topic` is a parameter of all encoders, and has no effect here.
     """
     if value is None:
         return None
@@ -53,15 +54,17 @@ def encode_binary(topic: str, value: Any) -> bytes | None:
 
 
 def encode_json(topic: str, value: Any) -> bytes | None:
-    """Returns the JSON text of `value`, encoded as UTF-8; None, which is Kafka's null, for None. The result does not
-    depend on `topic`, a parameter of all encoders.
+    """Returns the JSON text of `value`, encoded as UTF-8, or None (Kafka's null) if `value` is None.
+
+    `topic` is a parameter of all encoders, and has no effect here.
     """
     return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def encode_text(topic: str, value: Any) -> bytes | None:
-    """Returns the text `value` encoded as UTF-8; None for None. Raises RequestRefused for any other value. The result
-    does not depend on `topic`, a parameter of all encoders.
+    """Returns the text `value` encoded as UTF-8, or None if `value` is None.
+
+    Raises RequestRefused for any other value. `topic` is a parameter of all encoders, and has no effect here.
     """
     if not isinstance(value, str | None):
         raise errors.unprocessable("a STRING must be a string")
@@ -69,7 +72,7 @@ def encode_text(topic: str, value: Any) -> bytes | None:
 
 
 def decode_binary(data: bytes | None) -> str | None:
-    """Returns `data`, the bytes of a record's key or value, as base64 text for JSON; None for None.
+    """Returns the bytes of a record's key or value as base64 text for JSON, or None if `data` is None.
 
     The function is called a decoder, as are all functions of this module that turn bytes into values for JSON.
     """
@@ -77,7 +80,10 @@ def decode_binary(data: bytes | None) -> str | None:
 
 
 def decode_json(data: bytes | None) -> Any:
-    """Returns the value that JSON text represents; None for None. Raises RequestRefused for data that are not JSON."""
+    """Returns the value that the JSON text `data` represents, or None if `data` is None.
+
+    Raises RequestRefused for data that are not JSON.
+    """
     if data is None:
         return None
     try:

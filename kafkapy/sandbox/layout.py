@@ -28,8 +28,8 @@ _INTERNAL_TOPICS = ("offsets.topic", "transaction.state.log")
 class NodePlan(NamedTuple):
     """One node of a sandbox. The object does not change after its construction.
 
-    `port` is the port of the broker's listener and `controller_port` that of the controller's listener; a port is 0 if
-    the node does not have the role. `directory_id` is the id of the node's log directory.
+    `port` is the port of the broker's listener, and `controller_port` is the port of the controller's listener; a port
+    is 0 if the node does not have the role. `directory_id` is the id of the node's log directory.
     """
 
     node_id: int
@@ -106,8 +106,8 @@ def roles_of(nodes: int | None, controllers: int | None, brokers: int | None) ->
     """Returns the roles of each node: `nodes` nodes with both roles (3 by default), or `controllers` and `brokers` with
     one role.
 
-    Raises ValueError if `nodes` is given together with one of the others, if only one of `controllers` and `brokers` is
-    given, or if a number is below 1.
+    Raises ValueError if `nodes` is given together with `controllers` or `brokers`, if only one of `controllers` and
+    `brokers` is given, or if a number is below 1.
     """
     if controllers is None and brokers is None:
         count = 3 if nodes is None else nodes

@@ -195,9 +195,10 @@ class Execution:
     def _await_end(self) -> None:
         """Waits until each cancelled move has ended, and records the outcome of each move.
 
-        A partition then has its former replicas or, if its move was completed before the cancellation, the new ones. A
-        cancellation restores the set of replicas, but not always their order, which determines the preferred leader; a
-        reassignment then restores the former order. Raises ToolError if the moves do not end in time.
+        After that a partition has the replicas that it had before the move, or the new replicas if its move was
+        completed before the cancellation. A cancellation restores the set of replicas, but not always their order,
+        which determines the preferred leader; a reassignment then restores the former order. Raises ToolError if the
+        moves do not end in time.
         """
         deadline_s = time.monotonic() + _CANCELLATION_S
         while True:

@@ -232,7 +232,8 @@ class _Planner:
         return None
 
     def _differences(self, source: int, target: int) -> list[float]:
-        """Returns, for each resource, the load of `source` minus that of `target`, as a fraction of the mean load."""
+        """Returns, for each resource, the load of `source` minus the load of `target`, as a fraction of the mean
+        load."""
         return [(self._loads[name][source] - self._loads[name][target]) / self._means[name] for name in self._resources]
 
     def _may_move(self, partition: TopicPartition, source: int, target: int) -> bool:

@@ -86,7 +86,8 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def named_group(arguments: Arguments, from_file: dict[str, str], extra: dict[str, str], config_flag: str) -> str | None:
-    """Returns the group id that the user named by --group or as group.id in a property; None if there is none.
+    """Returns the group id that the user named by --group or as group.id in a property; None if the user named no
+    group.
 
     `from_file` and `extra` are the properties of the configuration file and of the command line. Raises UsageError if
     the sources name different groups. Its message contains `config_flag`, the name of the flag for the configuration
@@ -267,7 +268,7 @@ def begin(consumer: Consumer, arguments: Arguments) -> None:
 
 
 def warn_of_missing_partition(consumer: Consumer, partition: TopicPartition) -> None:
-    """Logs a warning if the topic has no such partition.
+    """Logs a warning if the topic has no partition with this number.
 
     As in Kafka, the consumer waits until the partition is created.
     """

@@ -32,8 +32,8 @@ def merge(properties: dict[str, Any], key: str, arguments: Arguments, name: str)
 def producer_properties(arguments: Arguments) -> dict[str, Any]:
     """Returns the producer's configuration from the file, the properties and the flags that the user gave.
 
-    Properties override the file, and flags override both. compression.type is always that of --compression-codec, whose
-    default is "none", as in Apache Kafka's tool.
+    Properties override the file, and flags override both. compression.type always has the value of --compression-codec,
+    even if the file or a property sets it. The default of --compression-codec is "none", as in Apache Kafka's tool.
     """
     properties: dict[str, Any] = {}
     config = "producer.config" if arguments.has("producer.config") else "command-config"

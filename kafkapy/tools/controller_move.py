@@ -47,7 +47,8 @@ def move_controller(admin: Admin, target: int, properties: Mapping[str, Any]) ->
 
 
 def _next_leader(admin: Admin, epoch: int) -> int | None:
-    """Returns the leader of a later epoch than `epoch`, or None if there is none within `_WAIT_S`."""
+    """Returns the leader of a later epoch than `epoch`, or None if no such leader is elected within `_WAIT_S`
+    seconds."""
     deadline_s = time.monotonic() + _WAIT_S
     while time.monotonic() < deadline_s:
         try:

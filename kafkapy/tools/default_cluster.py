@@ -63,13 +63,13 @@ def fill_in(
     The default cluster is the one that the environment or a profile of the user names (see the module). The function
     adds nothing if the tool does not connect to a cluster, or if the command line names a cluster or asks for help. If
     the command line has --zookeeper, the function adds the brokers that are registered in ZooKeeper. From a profile, it
-    adds the servers, and the profile's file as the client's configuration file. With `accepts_profile=False` it adds
-    only the servers, and ignores what else the profile sets.
+    adds the servers, and the profile's file as the client's configuration file. If `accepts_profile` is False, it adds
+    only the servers, and ignores the other settings of the profile.
 
     The function raises ToolError for servers that are not a list of addresses, for a profile that does not exist or is
-    damaged, and, with `accepts_profile`, for a profile that sets more than the servers if the tool has no flag for a
-    configuration file. It raises UsageError if the command line has --zookeeper and servers, and the tool accepts only
-    one of the two.
+    damaged, and for a profile that sets more than the servers if `accepts_profile` is set and the tool has no flag for
+    a configuration file. It raises UsageError if the command line has --zookeeper and servers, and the tool accepts
+    only one of the two.
     """
     by_name = {option.name: option for option in options}
     flag = next((by_name[name] for name in _SERVERS_FLAGS if name in by_name), None)

@@ -39,7 +39,8 @@ class PartitionRow(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """The number of records between the committed offset and the end; None if one of them is unknown."""
+        """The number of records between the committed offset and the end; None if one of these two offsets is
+        unknown."""
         if self.current_offset is None or self.log_end_offset is None:
             return None
         return self.log_end_offset - self.current_offset
@@ -129,7 +130,8 @@ def print_notice(group: str, state: str | None) -> None:
 
 
 def print_offsets(rows: Sequence[PartitionRow], *, verbose: bool) -> None:
-    """Prints a table of the offsets of a group; with `verbose` also the leader epochs of the committed offsets."""
+    """Prints a table of the offsets of a group; if `verbose` is set, the table has the leader epochs of the committed
+    offsets too."""
     columns: list[Column[PartitionRow]] = [
         ("GROUP", 15, lambda row: row.group),
         ("TOPIC", 15, lambda row: row.topic),
@@ -146,7 +148,8 @@ def print_offsets(rows: Sequence[PartitionRow], *, verbose: bool) -> None:
 
 
 def print_members(described: GroupDescription, *, verbose: bool) -> None:
-    """Prints a table of the members of a group; with `verbose` also their epochs, and their partitions by name."""
+    """Prints a table of the members of a group; if `verbose` is set, the table has their epochs and the names of their
+    partitions too."""
     columns: list[Column[MemberDescription]] = [
         ("GROUP", 15, lambda member: described.group_id),
         ("CONSUMER-ID", 15, lambda member: member.member_id),
@@ -172,7 +175,7 @@ def print_members(described: GroupDescription, *, verbose: bool) -> None:
 
 
 def print_states(groups: Sequence[GroupDescription], *, verbose: bool) -> None:
-    """Prints a table of the states of groups; with `verbose` also their epochs."""
+    """Prints a table of the states of groups; if `verbose` is set, the table has their epochs too."""
     columns: list[Column[GroupDescription]] = [
         ("GROUP", 15, lambda group: group.group_id),
         (

@@ -173,7 +173,8 @@ class Report:
     def print(self, values: Mapping[str, str]) -> None:
         """Prints the values of one reading.
 
-        In the format "original" a line of names comes first whenever the names differ from those of the last reading.
+        In the format "original", a line with the names of the values comes first if the names differ from the names of
+        the last reading.
         """
         now = wall_ms()
         values = {"time": str(now) if self._dates is None else self._dates.format(now), **values}

@@ -24,7 +24,7 @@ def new_job(words: Sequence[str]) -> int:
     """Writes a job into a new folder of the working directory and prints how to run it; returns 0, the exit code.
 
     The only word is the job's name. Without words it prints the help and returns 1. Raises ToolError if the name cannot
-    be that of a module, if it belongs to a bundled job, or if the folder exists.
+    be the name of a Python module, if a bundled job has the same name, or if the folder exists.
     """
     if not words or words[0] in ("--help", "-h"):
         print(HELP, end="")

@@ -130,7 +130,7 @@ class Shell:
             self.run(words)
 
     def run(self, words: Sequence[str], accepted: Sequence[str] = tuple(COMMANDS)) -> None:
-        """Runs the command `words[0]` with the other words, or prints why it is refused.
+        """Runs the command `words[0]` with the following words as its arguments, or prints why the command is refused.
 
         `accepted` has the names of the commands that may be run. Raises Exit for the command `exit`.
         """

@@ -66,7 +66,8 @@ class Series(NamedTuple):
 
     @property
     def only_grows(self) -> bool:
-        """Returns whether the series only grows: its name ends like that of a counter, or of a histogram's counts."""
+        """Returns whether the series only grows. This is so if its name has the ending of a counter, or of a
+        histogram's counts."""
         return self.name.endswith(COUNTED)
 
 

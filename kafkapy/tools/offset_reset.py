@@ -90,8 +90,8 @@ def parse_partitions(admin: Admin, words: Collection[str]) -> list[TopicPartitio
 def read_plans(path: str, group: str | None) -> dict[str, Plan]:
     """Returns the new offsets of each group from a CSV file. Its columns are group, topic, partition and offset.
 
-    If `group` is not None, a line may lack the first column; its offset is then that of `group`. Raises ToolError if
-    the file cannot be read or is malformed.
+    If `group` is not None, a line may lack the first column; such a line concerns `group`. Raises ToolError if the file
+    cannot be read or is malformed.
     """
     plans: dict[str, Plan] = {}
     try:

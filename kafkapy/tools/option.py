@@ -14,8 +14,8 @@ from kafkapy.named_tuple import NamedTuple
 class UsageError(Exception):
     """An invalid command line.
 
-    If Apache Kafka's tool refuses the same command line, the message is that of Apache Kafka's tool. The usage, or a
-    reference to `--help`, is printed after the message.
+    If Apache Kafka's tool refuses the same command line, the message has the text that Apache Kafka's tool prints. The
+    usage, or a reference to `--help`, is printed after the message.
     """
 
 
@@ -178,13 +178,14 @@ class Arguments:
         return found if found or option.default is None else [option.default]
 
     def require(self, *names: str) -> None:
-        """Raises UsageError if the user has not given all of these flags; it names the first one that is missing."""
+        """Raises UsageError unless the user has given all flags in `names`; the message names the first flag that is
+        missing."""
         for name in names:
             if not self.has(name):
                 raise UsageError(f'Missing required argument "[{name}]"')
 
     def exclude(self, name: str, *others: str) -> None:
-        """Raises UsageError if `name` was given together with any of the others."""
+        """Raises UsageError if the flag `name` was given together with any of the flags in `others`."""
         for other in others:
             if self.has(name) and self.has(other):
                 raise UsageError(f'Option "[{name}]" can\'t be used with option "[{other}]"')

@@ -42,7 +42,8 @@ def spark_version(home: Path) -> tuple[int, int, int] | None:
 
 
 def find_java(environment: Mapping[str, str]) -> Path:
-    """Returns the Java that Spark starts: that of JAVA_HOME, or else of PATH. Raises ToolError if there is none."""
+    """Returns the path of the Java that Spark starts, which is in JAVA_HOME or, if JAVA_HOME is not set, in PATH.
+    Raises ToolError if there is no Java, or if JAVA_HOME contains none."""
     home = environment.get("JAVA_HOME")
     if home:
         if not (Path(home) / "bin" / "java").is_file():

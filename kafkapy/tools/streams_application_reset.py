@@ -201,7 +201,8 @@ class _Reset:
     def _within_range(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         """Returns `wanted` with each offset outside of its partition replaced by the nearer end of the partition.
 
-        Prints each such offset and, as Apache Kafka's tool does, also each that equals an end.
+        Prints each offset that is replaced. As Apache Kafka's tool does, it also prints each offset that equals an end
+        of its partition.
         """
         starts, ends = self._ends(list(wanted), EARLIEST), self._ends(list(wanted), LATEST)
         offsets: Offsets = {}

@@ -164,7 +164,8 @@ class StreamsGroups(GroupActions):
     def _offsets(self, group: StreamsGroupDescription) -> list[OffsetRow]:
         """Returns a row for each partition that the active tasks of the members read.
 
-        A row is the partition, the committed offset with its metadata (None without one), the end offset, and the lag.
+        A row is the partition, the committed offset with its metadata (None if there is no committed offset), the end
+        offset, and the lag.
         """
         sources = {
             each.subtopology_id: (*each.source_topics, *(topic.name for topic in each.repartition_source_topics))
@@ -467,8 +468,8 @@ def _print_members(group: StreamsGroupDescription, *, verbose: bool) -> None:
 def _tasks(assignment: StreamsAssignment, prefix: str = "") -> str:
     """Returns the tasks of a member as text, such as `ACTIVE: 0:[0,1]; ` (subtopology 0, partitions 0 and 1).
 
-    Each kind (active, standby, warm-up) of which there are tasks is listed, with `prefix` before its name. Returns ""
-    without tasks.
+    It has a list for each kind of tasks (active, standby, warm-up) that the member has; `prefix` precedes the name of
+    the kind. Returns "" if there are no tasks.
     """
     shown = ""
     for kind, tasks in assignment._asdict().items():

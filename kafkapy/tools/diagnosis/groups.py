@@ -86,7 +86,7 @@ def _lag(admin: Admin, group: str) -> int:
 
 
 def check_groups(facts: GroupFacts) -> Findings:
-    """Yields the findings about share and streams groups; nothing without such groups."""
+    """Yields the findings about share and streams groups; nothing if there are no such groups."""
     for name, share in sorted(facts.share.items()):
         if not share.members and share.lag:
             yield Finding(NOTE, SHARE, f"group {name} has no members, and {share.lag} records wait for it")

@@ -1,4 +1,4 @@
-"""The command `kafkapy trace`: prints what happened to a record, or exports it to an OpenTelemetry collector."""
+"""The command `kafkapy trace`: prints the history of a record, or exports it to an OpenTelemetry collector."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ def run(arguments: Arguments) -> None:
 def describe(admin: Admin, name: str, kind: str | None) -> Described:
     """Returns the description of the topic, group or broker with this name.
 
-    `kind` is "topic", "group" or "broker", or None for the first of these kinds that has the name. Raises ToolError for
-    an unknown name.
+    `kind` is "topic", "group" or "broker". If it is None, a topic is looked for first, then a group, then a broker.
+    Raises ToolError for an unknown name.
     """
     kinds: dict[str, Callable[[Admin, str], Described | None]] = {"topic": topic, "group": group, "broker": broker}
     for each in (kind,) if kind is not None else KINDS:

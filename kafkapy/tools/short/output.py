@@ -55,7 +55,7 @@ def print_table(table: Table, output: str | None = None) -> None:
 
 
 def table_lines(table: Table, *, is_aligned: bool, has_colours: bool) -> list[str]:
-    """Returns the lines of a table, of which the first has the names of the columns.
+    """Returns the lines of a table. The first line has the names of the columns.
 
     If `is_aligned` is set, columns are padded with spaces, numbers on the left; otherwise cells are separated by tabs.
     If `has_colours` is set as well, the names are bold and values of class Problem red.

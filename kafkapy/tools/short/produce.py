@@ -47,8 +47,8 @@ def _names_topics(format_text: str | None) -> bool:
 def records_of(arguments: Arguments, stream: BinaryIO | None) -> Iterator[ReadRecord]:
     """Yields the records to write: a tombstone, the values of the command line or of files, or the records of `stream`.
 
-    `stream` is None for standard input. Raises UsageError for invalid flags, and ToolError for input that does not
-    match the format.
+    If `stream` is None, standard input is read. Raises UsageError for invalid flags, and ToolError for input that does
+    not match the format.
     """
     values = arguments.positionals[1:]
     encoding = "" if arguments["encoding"] == "text" else arguments["encoding"]

@@ -111,7 +111,7 @@ class ZooKeeperClient:
         return self._relative(self._connection.call(op, body, path).read_text())
 
     def ensure(self, path: str, data: bytes | None = None) -> None:
-        """Creates a node with `data`, and its parents without data, where they do not exist."""
+        """Creates the node `path` with `data` unless it exists. Missing parents are created without data."""
         parts = path.split("/")[1:]
         for count in range(1, len(parts) + 1):
             each = "/" + "/".join(parts[:count])

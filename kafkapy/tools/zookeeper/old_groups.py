@@ -103,8 +103,8 @@ class OldGroups:
     def owned(self, admin: Admin, group: str, topics: Iterable[str]) -> list[OwnedPartition]:
         """Returns all partitions of the topics, each with the group's offset, the end of the log, and the owner.
 
-        The offset is the one that the group has committed to its coordinator or, if there is none, the offset in
-        ZooKeeper.
+        The offset is the offset that the group has committed to its coordinator, or the offset in ZooKeeper if the
+        group has committed none.
         """
         partitions = [TopicPartition(topic, each) for topic in topics for each in self._assigned(topic)]
         committed = _committed(admin, group, partitions)

@@ -198,7 +198,8 @@ def usage() -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Runs the command in the arguments or, without one, the commands that the user types; returns the exit code.
+    """Runs the command in the arguments or, if they have no command, the commands that the user types; returns the exit
+    code.
 
     This is the exit code of the last command.
     """
