@@ -75,7 +75,8 @@ class Supervisor:
     def start(self) -> None:
         """Starts all nodes and returns when all are ready, or when a stop is requested.
 
-        Raises ToolError if a node ends, with the last line of the node's output, or if a node is not ready in time.
+        Raises ToolError if a node is not ready in time, or if a node ends; the message then has the last line of the
+        node's output.
         """
         for node in self._nodes.values():
             node.start()

@@ -38,7 +38,7 @@ class Broker:
         """Creates a broker that is not started.
 
         `settings` are keys of the broker's configuration, such as {"num.partitions": 3}. `command` is the command line
-        that runs the program `kafkapy`; by default modules in the current folder are not visible to the broker.
+        that runs the program `kafkapy`; the default command does not import modules from the current folder.
         """
         self._command = [*command, "broker", "start", "--ephemeral", "--until-end-of-input"]
         for key, value in (settings or {}).items():

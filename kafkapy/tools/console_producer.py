@@ -119,7 +119,8 @@ class ConsoleProducer:
     def send_all(self, records: Iterator[InputRecord]) -> None:
         """Sends records until the input ends.
 
-        With `--sync` waits for each record, and raises ApiError or TimeoutError for the first failure.
+        If `--sync` is given, waits until each record is delivered, and raises ApiError or TimeoutError for the first
+        failure.
         """
         for record in records:
             if self._is_synchronous:

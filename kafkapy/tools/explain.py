@@ -108,7 +108,8 @@ def _unreachable(addresses: list[str]) -> str:
 def _advice_to_read_the_log(admin: Admin, controller: int, arguments: Arguments) -> str:
     """Returns the advice to run this command on the machine of a controller, with the controller's log directory.
 
-    The metadata log is in the first log directory, unless `metadata.log.dir` names another directory.
+    The advice names the controller's first log directory, which has the metadata log unless `metadata.log.dir` names
+    another directory.
     """
     found = admin.describe_log_dirs([controller])
     directory = next(iter(found.values.get(controller, ())), "LOG_DIRECTORY")

@@ -94,8 +94,8 @@ def list_jobs() -> int:
 
 
 def submit(words: Sequence[str]) -> int:
-    """Runs a job until it ends and returns its exit status; `words` are the options of Spark, the job, and its own
-    options.
+    """Runs a job until it ends and returns its exit status; `words` are the options for Spark, the name of the job, and
+    the options of the job.
 
     If a signal has ended the job, the status is 128 plus the signal's number. Without words it prints the help and
     returns 1.

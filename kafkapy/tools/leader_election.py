@@ -1,4 +1,4 @@
-"""The tool `kafka-leader-election`: elects the preferred leaders of partitions, or any live replicas."""
+"""The tool `kafka-leader-election`: makes preferred replicas the leaders of partitions, or elects any live replicas."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _uuids(values: Iterable[bytes]) -> str:
 
 
 def _in_java_order(values: Iterable[bytes]) -> list[bytes]:
-    """Returns ids in the order of Java's Uuid, which compares two signed numbers."""
+    """Returns ids in the order of Java's class Uuid, which compares each half of an id as a signed 64-bit number."""
 
     def halves(value: bytes) -> tuple[int, int]:
         return int.from_bytes(value[:8], "big", signed=True), int.from_bytes(value[8:], "big", signed=True)

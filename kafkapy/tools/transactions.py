@@ -1,4 +1,5 @@
-"""The tool `kafka-transactions`: lists and describes transactions, and finds and aborts hanging ones."""
+"""The tool `kafka-transactions`: lists and describes transactions, and finds and aborts hanging transactions, which are
+open in a partition but no longer known to their coordinator."""
 
 from __future__ import annotations
 
