@@ -1,8 +1,8 @@
-"""The configuration keys of librdkafka 2.16, which confluent-kafka takes, and what becomes of each in kafkapy.
+"""The configuration keys of librdkafka 2.16, which confluent-kafka accepts, and their treatment in kafkapy.
 
 A key is translated to one of kafkapy's keys, is handled by the classes of this package, is accepted without an effect
-because it tunes librdkafka's own internals (`ACCEPTED`), or cannot be honoured (`REFUSED`): a value other than its
-default is then an error.
+because it tunes librdkafka's own internals (`ACCEPTED`), or cannot be honoured (`REFUSED`). If a key cannot be
+honoured, a value other than its default raises an error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class Alias(NamedTuple):
-    """A configuration key that is only another name; `of` is the key that it stands for."""
+    """A second name of a configuration key; `of` is the main name of the key."""
 
     of: str
 
@@ -54,7 +54,7 @@ class Text(NamedTuple):
 
 
 class Callback(NamedTuple):
-    """A key of librdkafka's C interface, which a configuration in text or in Python cannot set.
+    """A key whose value is a function of librdkafka's C interface. A program in Python cannot set this key.
 
     `roles` is "P" for producers, "C" for consumers and "*" for all clients.
     """

@@ -1,4 +1,4 @@
-"""The constants of confluent-kafka. Numbers of the protocol are Kafka's; the others are librdkafka's."""
+"""The constants of confluent-kafka. Constants of the protocol have Kafka's numbers, all others librdkafka's."""
 
 OFFSET_BEGINNING = -2
 OFFSET_END = -1

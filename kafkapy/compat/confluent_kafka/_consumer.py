@@ -44,7 +44,7 @@ _UNAVAILABLE = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAIL
 class _InnerConsumer(KafkapyConsumer):
     """kafkapy's consumer, with methods that read its internal state for this package.
 
-    Unlike its base, it does not refuse calls by several threads: the lock of `Consumer` separates them.
+    Unlike its base class, it does not refuse calls by several threads, because `Consumer` holds a lock for each call.
     """
 
     def __init__(self, properties: dict[str, Any]) -> None:
@@ -54,7 +54,7 @@ class _InnerConsumer(KafkapyConsumer):
     def attend(self) -> None:
         """Performs the work that is due for the group without returning records.
 
-        It counts as a poll, so that `max.poll.interval.ms` begins again.
+        The call counts as a poll, so that `max.poll.interval.ms` begins again.
         """
         if self._subscription.is_automatic or self._subscription.is_manual:
             self._group.poll(self._network.clock.monotonic_ms())
@@ -72,7 +72,7 @@ class _InnerConsumer(KafkapyConsumer):
         return None if state is None else (state.log_start_offset, state.high_watermark)
 
     def ends_reached(self) -> Iterable[tuple[Place, int]]:
-        """Yields (partition, position) for each assigned partition whose records the consumer has returned to its end.
+        """Yields (partition, position) for each assigned partition of which the consumer has returned all records.
 
         The position is the partition's end offset, or the last stable offset for `read_committed`.
         """
@@ -87,7 +87,7 @@ class _InnerConsumer(KafkapyConsumer):
 
 
 class _Rebalances:
-    """The listener of kafkapy's consumer, which calls the callbacks of the program."""
+    """The rebalance listener that kafkapy's consumer receives; it calls the rebalance callbacks of the program."""
 
     def __init__(
         self, consumer: Consumer, assigned: OnRebalance | None, revoked: OnRebalance | None, lost: OnRebalance | None
@@ -190,7 +190,7 @@ class Consumer(Client):
         return found
 
     def _take(self, found: list[Message], count: int) -> None:
-        """Moves at most `count` messages from the buffer to `found`, and notes their offsets as delivered."""
+        """Moves at most `count` messages from the buffer to `found`, and stores their offsets as delivered."""
         buffer = self._buffer
         if len(buffer) <= count:
             taken = list(buffer)

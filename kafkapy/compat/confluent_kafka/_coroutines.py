@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 def coroutine_of(
     method: Callable[Concatenate[Any, Parameters], Result],
 ) -> Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]]:
-    """Returns a coroutine function that runs a blocking `method` on a thread, to be the attribute of an asyncio class.
+    """Returns a coroutine function, for a class with coroutines, that runs the blocking `method` on a thread.
 
-    The coroutine takes the method with the same name from the object `self._blocking`, so that it also calls a method
-    that overrides `method` there. It awaits `self._call(found, arguments)`, where `found` is the method that was taken.
-    The coroutine function has the name and the docstring of `method`.
+    The blocking object is `self._blocking`. The coroutine looks up its method by the name of `method`, so that a
+    subclass of the blocking class can override the method, and awaits `self._call(found, arguments)`, where `found` is
+    the bound method. The coroutine function has the name and the docstring of `method`.
     """
     name = method.__name__
 

@@ -20,8 +20,8 @@ from kafkapy.errors import ApiError, ConfigError, Error
 class KafkaError:
     """An error of a broker or of the client: its code, its name, and a text.
 
-    An error is equal to another one, and to an integer, with the same code. The codes are attributes of the class,
-    such as `KafkaError.UNKNOWN_TOPIC_OR_PART` and `KafkaError._TIMED_OUT`.
+    Two errors with the same code are equal, and an error is equal to the integer that is its code. The codes are
+    attributes of the class, such as `KafkaError.UNKNOWN_TOPIC_OR_PART` and `KafkaError._TIMED_OUT`.
     """
 
     __slots__ = ("_code", "_fatal", "_reason", "_retriable", "_txn_requires_abort")
@@ -152,7 +152,7 @@ _FENCING = frozenset((Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH))
 
 
 def kafka_error(error: BaseException, prefix: str = "", **flags: bool) -> KafkaError:
-    """Returns the KafkaError for an exception of kafkapy's client; `prefix` begins its text.
+    """Returns the KafkaError for an exception of kafkapy's client. The text of the KafkaError begins with `prefix`.
 
     An error of a broker keeps its number. `flags` are `fatal`, `retriable` and `txn_requires_abort`, as for KafkaError.
     """
@@ -168,9 +168,10 @@ def kafka_error(error: BaseException, prefix: str = "", **flags: bool) -> KafkaE
 
 
 def kafka_exception(error: BaseException, prefix: str = "", **flags: bool) -> KafkaException:
-    """Returns the KafkaException for an exception of kafkapy's client, which is its `__cause__`.
+    """Returns the KafkaException for `error`, an exception of kafkapy's client, with `error` as its `__cause__`.
 
-    `prefix` begins its text; `flags` (`fatal`, `retriable`, `txn_requires_abort`) are set in its KafkaError.
+    The text of the KafkaException begins with `prefix`. `flags` (`fatal`, `retriable`, `txn_requires_abort`) are set in
+    its KafkaError.
     """
     exception = KafkaException(kafka_error(error, prefix, **flags))
     exception.__cause__ = error

@@ -244,10 +244,10 @@ class Producer(Client):
         callback: OnDelivery | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> int:
-        """Adds several records of one topic; returns the number of those that were added.
+        """Adds several records of one topic; returns the number of added records.
 
-        Each element of `messages` is a dictionary with some of value, key, partition, timestamp and callback. If its
-        record cannot be added, it gets the item `_error`.
+        Each element of `messages` is a dictionary with some of the keys value, key, partition, timestamp and
+        callback. If the record cannot be added, its dictionary gets the item `_error`, a KafkaError.
         """
         self._check_open()
         if not isinstance(messages, list):
@@ -457,7 +457,7 @@ class Producer(Client):
     def poll(self, timeout: float = -1) -> int:
         """Calls the callbacks of delivered records and other events; returns their number.
 
-        Blocks until there is one, at most `timeout` seconds (-1: without a limit).
+        Blocks until a callback can be called, for at most `timeout` seconds (-1: without a limit).
         """
         limit_s = seconds(timeout)
         self._check_open()
@@ -470,9 +470,10 @@ class Producer(Client):
         return self._callbacks.serve() + self._serve_reports()
 
     def flush(self, timeout: float = -1) -> int:
-        """Sends all records at once and waits for their delivery, and calls the callbacks; returns how many are left.
+        """Sends all records without delay, waits for their delivery, and calls the callbacks.
 
-        Blocks at most `timeout` seconds (-1: without a limit).
+        Blocks for at most `timeout` seconds (-1: without a limit). Returns the number of records that are not delivered
+        by then.
         """
         limit_s = seconds(timeout)
         self._check_open()

@@ -16,7 +16,8 @@ Headers = dict[str, str | bytes | None] | list[tuple[str, str | bytes | None]]
 class _Fields:
     """The content of a Message without a ConsumerRecord: a delivery report, or a message that was changed.
 
-    The attributes have the names of ConsumerRecord's attributes, so that a Message can read both.
+    The attributes have the names of ConsumerRecord's attributes, so that a Message reads its content from
+    a ConsumerRecord and from a `_Fields` in the same way.
     """
 
     __slots__ = (

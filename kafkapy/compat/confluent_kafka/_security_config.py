@@ -156,9 +156,10 @@ def _oauth(settings: Values, invalid: Callable[[str], Exception]) -> dict[str, A
 
 
 def _retrieved(token: str, expires_s: float, principal: str = "", extensions: Any = None) -> RetrievedToken:
-    """Returns the result of `oauth_cb`, whose parts are the arguments, in the form that kafkapy's client accepts.
+    """Converts the result of the program's `oauth_cb` to the form that kafkapy's client accepts.
 
-    `expires_s` is in seconds since 1970. `principal` has no effect, because the broker reads it from the token.
+    The arguments are the elements of the result. `expires_s` is in seconds since 1970. `principal` has no effect,
+    because the broker reads the principal from the token.
     """
     return RetrievedToken(token, float(expires_s), dict(extensions or {}))
 

@@ -25,10 +25,10 @@ class Serdes(NamedTuple):
 def take_serdes(conf: dict[str, Any], key_property: str, value_property: str) -> Serdes:
     """Removes the serializers or deserializers from a configuration; returns them and the rest of the configuration.
 
-    `key_property` and `value_property` are configuration keys, such as `key.serializer`. Each has a serializer as its
-    value; or the key with `.builder` appended has an object, whose `build(configuration, is_key)` makes the serializer
-    and returns it with the remaining configuration. Raises ValueError if a key and its builder are both given, or if a
-    builder does not return such a pair.
+    `key_property` and `value_property` are configuration keys, such as `key.serializer`. The value of such a key is a
+    serializer. Instead, the configuration may have the key with `.builder` appended. Its value is an object whose
+    method `build(configuration, is_key)` returns the pair (serializer, remaining configuration). Raises ValueError if a
+    key and its builder are both given, or if a builder does not return such a pair.
     """
     taking = _Taking(conf, value_property)
     for name, is_key in ((key_property, True), (value_property, False)):
@@ -111,7 +111,7 @@ def offer_cluster_id(serdes: Serdes, resolver: Any, coroutine: Any = None) -> No
 
 
 def close_serdes(owned: list[Any]) -> None:
-    """Closes the serdes in `owned`, and removes them from it; raises the first error after all were closed."""
+    """Closes the serdes in the list `owned` and empties the list; raises the first error after all were closed."""
     first: Exception | None = None
     while owned:
         try:
@@ -125,7 +125,7 @@ def close_serdes(owned: list[Any]) -> None:
 
 
 async def close_serdes_awaited(owned: list[Any]) -> None:
-    """Closes the serdes in `owned` by `aclose` or `close`, which may be coroutine functions, and removes them from it.
+    """Closes the serdes in the list `owned` by `aclose` or `close`, which may be coroutines, and empties the list.
 
     Raises the first error after all were closed.
     """

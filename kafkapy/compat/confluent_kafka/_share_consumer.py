@@ -207,7 +207,8 @@ class ShareConsumer(Client):
     def set_acknowledgement_commit_callback(self, callback: OnAcknowledged | None) -> None:
         """Sets the function that is called with the results of sent acknowledgements; None removes it.
 
-        `callback(offsets, error)` receives the acknowledged offsets by TopicPartition, and a KafkaException or None.
+        `callback(offsets, error)` receives the acknowledged offsets by TopicPartition, and a KafkaException, or
+        None after a success.
         """
         with self._used():
             if callback is not None and not callable(callback):

@@ -8,10 +8,11 @@ from kafkapy.compat.confluent_kafka._errors import local_error
 
 
 def subscription_of(topics: list[str]) -> list[str] | re.Pattern[str]:
-    """Returns what kafkapy's consumer can subscribe to for librdkafka's list `topics`.
+    """Converts librdkafka's list `topics` to the argument of `subscribe` of kafkapy's consumer.
 
-    If no element begins with ^, this is the list itself. Otherwise it is one pattern that matches every name and every
-    regular expression in the list. Raises KafkaException for an expression that is not valid.
+    If no element begins with ^, returns the list itself. Otherwise returns one pattern that matches the topics with the
+    names in the list and the topics that match a regular expression in the list. Raises KafkaException for an
+    expression that is not valid.
     """
     if not any(each.startswith("^") for each in topics):
         return topics

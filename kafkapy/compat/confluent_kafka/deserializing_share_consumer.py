@@ -23,7 +23,7 @@ class DeserializingShareConsumer(ShareConsumer):
         super().__init__(rest)
 
     def poll(self, timeout: float = -1) -> Messages:
-        """Returns the next messages with deserialized keys and values, none after `timeout` seconds (-1: no limit).
+        """Returns the next messages with deserialized keys and values; empty after `timeout` seconds (-1: no limit).
 
         A message that cannot be deserialized keeps its bytes and gets an `error()`.
         """

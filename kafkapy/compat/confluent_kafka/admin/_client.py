@@ -199,7 +199,7 @@ class AdminClient(Client):
         )
 
     def incremental_alter_configs(self, resources: list[ConfigResource], **kwargs: Any) -> Futures:
-        """Makes the changes in the attribute `incremental_configs` of each resource.
+        """Changes the configuration of each resource as its attribute `incremental_configs`, a list of entries, says.
 
         Returns a future for each resource; the result of each future is an empty dictionary. If the option
         `validate_only` is True, the broker only checks the changes.
@@ -272,7 +272,7 @@ class AdminClient(Client):
     def delete_acls(self, acl_binding_filters: list[AclBindingFilter], **kwargs: Any) -> Futures:
         """Deletes the permissions that match filters.
 
-        Returns a future for each filter; the result of a future is the list of AclBindings that the filter has deleted.
+        Returns a future for each filter; the result of a future is the list of the deleted AclBindings.
         """
         limit_s = self._limit(kwargs)
         _check_bindings(acl_binding_filters, AclBindingFilter, "duplicate ACL binding filters not allowed")
@@ -503,7 +503,7 @@ def _refuse_authorized_operations(options: dict[str, Any]) -> None:
 def _resources(
     resources: list[ConfigResource], refusal: type[Exception] = ValueError
 ) -> dict[ConfigResource, kafkapy.ConfigResource]:
-    """Returns kafkapy's resource for each of confluent-kafka's, which is the key.
+    """Returns a dictionary from each of confluent-kafka's resources to the corresponding resource of kafkapy.
 
     `refusal` is the class of the exception for an element that is not a ConfigResource.
     """

@@ -32,7 +32,7 @@ class ConfigSource(Enum):
 
 
 class ConfigEntry:
-    """A configuration key and its value, or a change of it (`incremental_operation`)."""
+    """A configuration key and its value, or a change of the value if `incremental_operation` is set."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Topics: those to be created, and descriptions."""
+"""Topics to be created, topics to which partitions are added, and descriptions of topics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TopicDescription:
 
 @functools.total_ordering
 class NewTopic:
-    """A topic to be created; -1 means the broker's default.
+    """A topic to be created. A `num_partitions` or `replication_factor` of -1 means the broker's default.
 
     `replica_assignment` has the ids of the replicas of each partition, instead of `replication_factor`.
     """

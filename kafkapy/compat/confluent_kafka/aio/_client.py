@@ -14,9 +14,9 @@ from kafkapy.compat.confluent_kafka.aio._loop import in_executor
 class AioClient:
     """A client that runs the blocking methods of another client on the threads of an executor.
 
-    An `async with` statement closes the client. The class is not an ABC, so that it has no metaclass and a program can
-    give its own subclass one, as with confluent-kafka's classes. Only mypy therefore checks that a subclass defines the
-    abstract methods.
+    An `async with` statement closes the client. The class does not derive from ABC, so that a program can
+    derive a class with a metaclass of its own, as it can from confluent-kafka's classes. For this reason, only mypy
+    checks that a subclass defines the abstract methods.
     """
 
     _blocking: Any

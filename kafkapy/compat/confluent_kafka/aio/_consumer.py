@@ -96,8 +96,8 @@ class AsyncDeserializingConsumer(SerdeClient, AIOConsumer):
     async def poll(self, timeout: float = -1) -> Message | None:
         """Returns the next message with the deserialized key and value, or None after `timeout` seconds.
 
-        -1 is without a limit. Raises ConsumeError if the consumer reports an error or the end of a partition, and
-        KeyDeserializationError or ValueDeserializationError if a deserializer fails.
+        A `timeout` of -1 means no limit. Raises ConsumeError if the consumer reports an error or the end of a
+        partition, and KeyDeserializationError or ValueDeserializationError if a deserializer fails.
         """
         message: Message | None = await super().poll(timeout)
         if message is None:

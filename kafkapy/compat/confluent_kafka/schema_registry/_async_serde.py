@@ -1,4 +1,4 @@
-"""The serializers and deserializers with coroutines: requests to the registry run on threads, the rest on the loop."""
+"""Serializers and deserializers with coroutines: requests to the registry run on threads, the rest on the event loop."""
 
 from __future__ import annotations
 
@@ -74,9 +74,10 @@ class AsyncBaseSerde:
         self._required().set_cluster_id_resolver(from_threads(resolver))
 
     async def aclose(self) -> None:
-        """Closes a registry of rules that is not the global one, and the schema registry's client if it is owned.
+        """Closes the executors and actions of rules, and the schema registry's client if the serde owns it.
 
-        The client is owned after `own_schema_registry_client`.
+        Executors and actions in the global registry of rules are not closed. The serde owns the client after a call of
+        `own_schema_registry_client`.
         """
         if self._made is not None:
             await asyncio.to_thread(self._made.close)

@@ -135,7 +135,8 @@ def _branch(union: list[Any], message: Any) -> tuple[Any, Any]:
     """Returns (branch, value): the schema in `union` that the value `message` has, and the value itself.
 
     The branch is None if no schema fits. If `message` is a pair (name of a schema, value), the name selects the branch
-    and the second element is returned as the value. A dictionary with the key "-type" names its branch, too.
+    and the second element is returned as the value. If `message` is a dictionary with the key "-type", the value of
+    this key is the name of the branch.
     """
     name, value = None, message
     if isinstance(message, tuple) and len(message) == 2:

@@ -33,7 +33,7 @@ HeaderProvider = Callable[[], Mapping[str, str]]
 
 
 def normalize_identity_pool(identity_pool_raw: str | list[str] | None) -> str | None:
-    """Returns the ids of identity pools, a text or a list, as one text with commas between them; None for None.
+    """Returns a list of identity pools' ids as one text with commas between the ids; a text or None is unchanged.
 
     Raises TypeError for a value of another type.
     """
@@ -74,10 +74,9 @@ def bearer_headers(conf: Mapping[str, Any]) -> HeaderProvider | None:
 
 
 class _CachedToken:
-    """A token of an OAuth endpoint, which is used for most of its lifetime and then requested again.
+    """A token of an OAuth endpoint. The token is used for most of its lifetime; then a new one is requested.
 
-    Any thread may use it.
-    `retrieve` requests a token from the endpoint and returns it.
+    Any thread may use the object. `retrieve` requests a token from the endpoint and returns it.
     """
 
     def __init__(self, retrieve: Callable[[], str]) -> None:

@@ -230,7 +230,7 @@ class ToDictOption(Building):
     """The base of the builders whose serializer can convert an application's object to a value."""
 
     def set_to_dict(self, to_dict: Callable[[Any, SerializationContext], Any]) -> Self:
-        """Sets the function `to_dict(object, ctx)` that makes the value to serialize of an application's object."""
+        """Sets the function `to_dict(object, ctx)`, which converts an application's object to a serializable value."""
         return self._set("to_dict", to_dict)
 
 
@@ -238,7 +238,7 @@ class FromDictOption(Building):
     """The base of the builders whose deserializer can convert a value to an application's object."""
 
     def set_from_dict(self, from_dict: Callable[[Any, SerializationContext], Any]) -> Self:
-        """Sets the function `from_dict(value, ctx)` that makes an application's object of a deserialized value."""
+        """Sets the function `from_dict(value, ctx)`, which converts a deserialized value to an application's object."""
         return self._set("from_dict", from_dict)
 
 
@@ -262,5 +262,5 @@ class JsonDecodeOption(Building):
     """The base of the builders whose deserializer has a replaceable function that decodes JSON."""
 
     def set_json_decode(self, json_decode: Callable[[Any], Any]) -> Self:
-        """Sets the function that returns the value of JSON in bytes, such as `json.loads`."""
+        """Sets the function that parses bytes as JSON and returns the value, such as `json.loads`."""
         return self._set("json_decode", json_decode)

@@ -1,4 +1,4 @@
-"""The values of confluent-kafka's registry client."""
+"""The classes of the arguments and results of confluent-kafka's registry client: schemas, rules, versions, settings."""
 
 from __future__ import annotations
 
@@ -28,14 +28,18 @@ class ConfigCompatibilityLevel(_Text):
 
 
 class RuleKind(_Text):
-    """The kinds of rules."""
+    """The kinds of rules: a condition checks a value, a transform replaces it."""
 
     CONDITION = "CONDITION"
     TRANSFORM = "TRANSFORM"
 
 
 class RuleMode(_Text):
-    """The operations on a value in which a rule is executed."""
+    """The operations in which a rule is executed.
+
+    WRITE is the serialization of a value and READ its deserialization. UPGRADE converts a value to a later version of
+    its schema, DOWNGRADE to an earlier one. WRITEREAD means WRITE and READ, and UPDOWN means UPGRADE and DOWNGRADE.
+    """
 
     UPGRADE = "UPGRADE"
     DOWNGRADE = "DOWNGRADE"

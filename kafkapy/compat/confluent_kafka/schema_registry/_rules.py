@@ -170,10 +170,11 @@ class RuleContext:
         tags: set[str] | None,
         field_descriptor: Any = None,
     ) -> FieldContext:
-        """Makes a field the current one until `exit_field` is called, and returns its FieldContext.
+        """Makes a field the current one until `exit_field` is called, and returns the field's FieldContext.
 
-        `tags` are the field's tags in the schema; None means the tags that `inline_tags` has for `full_name`. The tags
-        in the schema's metadata are added.
+        `tags` are the tags that the schema has at the field. If `tags` is None, the tags that `inline_tags` has for
+        `full_name` are used instead. The FieldContext contains these tags and the tags that the schema's metadata has
+        for the field.
         """
         own = tags if tags is not None else (self.inline_tags or {}).get(full_name, set())
         all_tags = own | self.get_tags(full_name)

@@ -72,13 +72,19 @@ class SchemaId:
         return payload
 
     def id_to_bytes(self) -> bytes:
-        """Returns the bytes in front of data that contain the schema's id. Raises SerializationError without an id."""
+        """Returns the bytes with the schema's id that are put in front of the data.
+
+        Raises SerializationError if the id is not known.
+        """
         if self.id is None:
             raise SerializationError("the id of the schema is not known")
         return frame_prefix(self.id) + self._indexes()
 
     def guid_to_bytes(self) -> bytes:
-        """Returns the header value that names the schema by its GUID. Raises SerializationError without a GUID."""
+        """Returns the value of the header that identifies the schema by its GUID.
+
+        Raises SerializationError if the GUID is not known.
+        """
         if self.guid is None:
             raise SerializationError("the GUID of the schema is not known")
         return guid_header(str(self.guid), self._indexes())
@@ -130,8 +136,8 @@ def dual_schema_id_deserializer(payload: bytes, ctx: SerializationContext | None
 
 
 def prefix_schema_id_deserializer(payload: bytes, ctx: SerializationContext | None, schema_id: SchemaId) -> io.BytesIO:
-    """Stores the id or GUID at the beginning of `payload` in `schema_id`, and returns a stream positioned at the data.
+    """Reads the schema's id or GUID from the beginning of `payload`, and stores it in `schema_id`.
 
-    The data follow the id or GUID.
+    Returns a stream of `payload` that is positioned at the data after the id or GUID.
     """
     return schema_id.from_bytes(io.BytesIO(payload))

@@ -58,8 +58,8 @@ _CONTEXT_MARK = ":"  # begins the name of a subject in another context of the re
 class Writing(NamedTuple):
     """The schema with which the values of a subject are serialized.
 
-    `registered` has its id and its rules, which are executed if `executes_rules`; `schema` is the same schema in the
-    form of `kafkapy.client.schema`.
+    `registered` is the version of the subject, which has the schema's id and rules. The rules are executed if
+    `executes_rules`. `schema` is the same schema in the form of `kafkapy.client.schema`.
     """
 
     subject: str
@@ -85,8 +85,9 @@ class Migration:
 class Reading(NamedTuple):
     """The data to deserialize, without the schema's id, and the schemas that are needed for it.
 
-    `writer` is the schema of the data (None without a registry); `latest` is the version that the reader wants instead,
-    None for the writer's schema. `migrations` lead from `writer` to `latest`. `subject` is "" if it is not needed.
+    `writer` is the schema with which the data were written, None without a registry. `latest` is the version to which
+    the value is converted, None if it keeps the writer's schema; `migrations` are the steps of this conversion.
+    `subject` is "" if it is not needed.
     """
 
     data: bytes
@@ -189,9 +190,10 @@ class BaseSerde:
         self._owns_client = True
 
     def close(self) -> None:
-        """Closes a registry of rules that is not the global one, and the schema registry's client if it is owned.
+        """Closes the executors and actions of rules, and the schema registry's client if the serde owns it.
 
-        The client is owned after `own_schema_registry_client`.
+        Executors and actions in the global registry of rules are not closed. The serde owns the client after a call of
+        `own_schema_registry_client`.
         """
         try:
             if self._rule_registry is not RuleRegistry.get_global_instance():
@@ -226,9 +228,9 @@ class BaseSerde:
     def _fields_of(self, schema: Schema) -> tuple[Mapping[str, set[str]] | None, FieldTransformer]:
         """Returns (tags, transformer) for the fields of a schema.
 
-        The tags are by the full names of the fields, None if the transformer finds them itself. The transformer is
-        called with (context, function for a field, value) and returns the value after the function was applied to its
-        fields.
+        The tags are a dictionary by the full names of the fields, or None if the transformer finds the tags itself. The
+        transformer is called with (context, function for a field, value), applies the function to the fields of the
+        value, and returns the value.
         """
 
     def _transformed(self, operation: Operation, schema: Schema, value: Any) -> Any:

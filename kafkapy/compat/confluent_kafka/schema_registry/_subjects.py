@@ -24,7 +24,7 @@ _ANY_CLUSTER = "-"
 
 
 def topic_subject_name_strategy(ctx: SerializationContext | None, record_name: str | None) -> str | None:
-    """Returns the topic with "-key" or "-value" appended, by the field of the context; never None.
+    """Returns the topic with "-key" or "-value" appended; `ctx.field` selects one of the two. Never returns None.
 
     `record_name` has no effect. Raises ValueError without a context.
     """
@@ -75,7 +75,10 @@ STRATEGY_TYPE_MAP: dict[SubjectNameStrategyType, Callable[[SerializationContext 
 
 
 def strategy_type(key: str, value: Any) -> SubjectNameStrategyType:
-    """Returns the strategy with the name `value`. Raises ValueError for an unknown name; the text has `key`."""
+    """Returns the strategy with the name `value`.
+
+    Raises ValueError for an unknown name. The text of the error contains `key`, the configuration key.
+    """
     try:
         text = value.value if isinstance(value, SubjectNameStrategyType) else str(value).upper()
         return SubjectNameStrategyType(text)

@@ -105,9 +105,10 @@ def evaluate_validation_rule(
 def rule_errors(
     executor: ValidationRuleExecutor, owner: Any, schema: Any, value: Any, path: str
 ) -> Iterator[ValidationRuleError]:
-    """Executes the rules of `owner`, a schema or a field of one, for a value, and yields the violations.
+    """Executes the validation rules in `owner` for a value, and yields the violations.
 
-    `schema` is the value's schema, and `path` the value's path in the message.
+    `owner` is a schema or a field of a schema. `schema` is the value's schema, and `path` the value's path in the
+    message.
     """
     for rule in parse_validation_rules(owner.get(VALIDATION_RULES_PROP) if isinstance(owner, Mapping) else None):
         yield from _errors(executor, rule, schema, value, path)

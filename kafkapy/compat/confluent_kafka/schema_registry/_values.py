@@ -17,7 +17,7 @@ def _checked(name: str, convert: Conversion | None) -> Conversion | None:
 
 
 class DictSerializer:
-    """The base of serializers that accept a function `to_dict(obj, ctx)` to make a value of an object."""
+    """The base of serializers that accept a function `to_dict(obj, ctx)` that converts an object to a value."""
 
     _to_dict: Conversion | None = None
 
@@ -29,7 +29,7 @@ class DictSerializer:
 
 
 class DictDeserializer:
-    """The base of deserializers that accept a function `from_dict(value, ctx)`, which makes an object of a value."""
+    """The base of deserializers that accept a function `from_dict(value, ctx)`, which converts a value to an object."""
 
     _from_dict: Conversion | None = None
 

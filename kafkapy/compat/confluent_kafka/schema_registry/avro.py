@@ -73,7 +73,7 @@ class _AvroFields:
 
 
 class AvroSerializer(_AvroFields, DictSerializer, BaseSerializer):
-    """Serializes dictionaries by an Avro schema; `to_dict(obj, ctx)` makes a dictionary of an object."""
+    """Serializes dictionaries by an Avro schema; `to_dict(obj, ctx)` converts an object to a dictionary."""
 
     schema_type = model.AVRO
     _defaults = {"validate.strict": False, "validate.strict.allow.default": False}
@@ -107,7 +107,7 @@ class AvroSerializer(_AvroFields, DictSerializer, BaseSerializer):
 
 
 class AvroDeserializer(_AvroFields, DictDeserializer, BaseDeserializer):
-    """Deserializes Avro data to dictionaries; `from_dict(dict, ctx)` makes an object of a dictionary."""
+    """Deserializes Avro data to dictionaries; `from_dict(dict, ctx)` converts a dictionary to an object."""
 
     schema_type = model.AVRO
 

@@ -81,9 +81,9 @@ class _JsonFields:
 
 
 class JSONSerializer(_JsonFields, DictSerializer, BaseSerializer):
-    """Serializes values as JSON that a schema accepts; `to_dict(obj, ctx)` makes a dictionary of an object.
+    """Serializes values as JSON that a schema accepts; `to_dict(obj, ctx)` converts an object to a dictionary.
 
-    `json_encode` replaces the function that makes JSON of a value.
+    `json_encode` replaces the function that converts a value to JSON.
     """
 
     schema_type = model.JSON
@@ -120,7 +120,7 @@ class JSONSerializer(_JsonFields, DictSerializer, BaseSerializer):
 
 
 class JSONDeserializer(_JsonFields, DictDeserializer, BaseDeserializer):
-    """Deserializes JSON and validates it; `from_dict(dict, ctx)` makes an object of a dictionary.
+    """Deserializes JSON and validates it; `from_dict(dict, ctx)` converts a dictionary to an object.
 
     The data are validated by the latest version if the configuration selects it, or else by the schema given to the
     constructor, or else by the schema whose id is in front of the data. `json_decode` replaces the function that
