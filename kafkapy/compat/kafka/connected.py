@@ -65,7 +65,10 @@ def broker_version(network: Network, configured: Any) -> tuple[int, ...]:
 
 
 def release_of(versions: Mapping[int, tuple[int, int]]) -> tuple[int, ...]:
-    """Returns the release of Apache Kafka whose APIs have these versions: API -> lowest and highest version."""
+    """Returns the release of Apache Kafka of a broker, derived from the versions of the APIs that the broker serves.
+
+    `versions` maps the number of each API to its lowest and highest version.
+    """
     for release, key, highest in _RELEASES:
         if versions.get(key, (0, -1))[1] >= highest:
             return release

@@ -29,8 +29,8 @@ class Partitioner(ABC):
 class DefaultPartitioner(Partitioner):
     """Chooses the partition of a key as Java's client does, and any available partition for a record without a key.
 
-    A producer with this class, and not a subclass, lets kafkapy's client choose the partitions of records without a
-    key: a partition at random for about one batch of records, then another.
+    If the partitioner of a producer has exactly this class, and not a subclass, kafkapy's client chooses the partitions
+    of records without a key: a partition at random for about one batch of records, then another one.
     """
 
     def partition(

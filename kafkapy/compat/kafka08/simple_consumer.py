@@ -72,8 +72,8 @@ class _Connection(AdminLookups):
 class SimpleConsumer(Closing):
     """Fetches from chosen offsets of chosen partitions, from one broker. Thread-safe.
 
-    Finding the leaders, the offsets to start at, and the broker to go on with after a leader has changed are the
-    caller's duties: a broker that is not the leader answers with NOT_LEADER_OR_FOLLOWER. `so_timeout` is in ms.
+    The caller finds the leaders of the partitions and the offsets at which to start. After a change of the leader, it
+    makes a SimpleConsumer for the new leader: the old one responds with NOT_LEADER_OR_FOLLOWER. `so_timeout` is in ms.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class SimpleConsumer(Closing):
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
         """Returns the offset at a time: EARLIEST_TIME, LATEST_TIME, or ms since 1970. Blocks.
 
-        The list has one offset at most, because brokers since 0.10.1 have no others; it is empty if no message has the
-        time or a later one. Raises ApiError.
+        The list has at most one offset, because brokers since 0.10.1 return only one. It is empty if no message has
+        this timestamp or a later one. Raises ApiError.
         """
         wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition, timestamp=time)
         topics = [ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])]

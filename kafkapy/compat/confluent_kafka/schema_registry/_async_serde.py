@@ -1,4 +1,7 @@
-"""Serializers and deserializers with coroutines: requests to the registry run on threads, the rest on the event loop."""
+"""Serializers and deserializers with coroutines.
+
+Requests to the registry run on threads, everything else on the event loop.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ACLs: their types, and describe, create, delete."""
+"""The classes of ACLs, and the operations that describe, create and delete ACLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cluster: brokers, features, the quorum, log directories."""
+"""The operations on the cluster: its brokers, features, metadata quorum and log directories."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ class ClusterOperations(TopicOperations):
         ]
 
     def _partitions_by_topic(self, topic_partitions: Any) -> dict[str, list[int]]:
-        """Returns the numbers of partitions by topic.
+        """Returns a dictionary from each topic to a list of partition numbers.
 
-        `topic_partitions` is such a dictionary, or a list of topics, or None for all topics. For a list and for None,
-        all partitions of the topics are looked up.
+        If `topic_partitions` is a dictionary of topics and partition numbers, the result has the same content. If it is
+        a list of topics, or None for all topics, the result has all partitions of these topics.
         """
         if isinstance(topic_partitions, Mapping):
             return {name: list(numbers) for name, numbers in topic_partitions.items()}

@@ -1,4 +1,4 @@
-"""Configurations of topics, brokers and other resources: describe, list, alter, reset."""
+"""The operations that describe, list, alter and reset configurations of topics, brokers and other resources."""
 
 from __future__ import annotations
 

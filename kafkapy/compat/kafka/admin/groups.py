@@ -1,4 +1,4 @@
-"""Groups: list, describe, delete, and their offsets and members."""
+"""The operations that list, describe and delete groups, and the operations on offsets and members of groups."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class GroupOperations(PartitionOperations):
         return found
 
     def delete_groups(self, group_ids: Iterable[str], group_coordinator_id: int | None = None) -> dict[str, str]:
-        """Deletes groups; returns "OK" or the name of the error class for each."""
+        """Deletes groups; returns "OK" or the name of the error class for each group id."""
         found = {}
         for node, ids in self._coordinators(list(group_ids), node=group_coordinator_id).items():
             response = self._ask(ApiKey.DELETE_GROUPS, DeleteGroupsRequest(groups_names=ids), node)
@@ -262,7 +262,9 @@ class GroupOperations(PartitionOperations):
     ) -> dict[str, Any]:
         """Removes members from a group.
 
-        Returns the error class of each by member id, or by instance id if it is static.
+        Returns a dictionary from each member to its error class, which is NoError after a success. The key is the
+        member id, or the group instance id if the response has no member id.
+
         `group_coordinator_id` is the broker to ask; None means the coordinator of the group.
         """
         wanted = list(members)

@@ -1,4 +1,4 @@
-"""Partitions: create, elect leaders, reassign, delete records, look up offsets."""
+"""The operations on partitions: creation, leader election, reassignment, deletion of records, look-up of offsets."""
 
 from __future__ import annotations
 
@@ -121,9 +121,10 @@ class PartitionOperations(ClusterOperations):
     ) -> ResponseFields:
         """Elects the leaders of partitions, and returns the response.
 
-        `election_type` is 0 to elect the preferred replica, 1 to elect a replica that is not in sync where no replica
-        in sync is alive. `topic_partitions` is a dict of topics and partitions, a list of topics, or None for all
-        partitions. If `raise_errors`, raises the first error, other than that an election was not needed.
+        `election_type` is 0 to elect the preferred replica, and 1 for an unclean election, which elects a replica that
+        is not in sync if no in-sync replica is alive. `topic_partitions` is a dict of topics and partitions, a list of
+        topics, or None for all partitions. If `raise_errors`, raises the first error; an election that was not needed
+        is not an error.
         """
         kind = int(election_type)
         wanted = [

@@ -174,18 +174,18 @@ def _with_fields(value: Any) -> Any:
 
 
 def error_class(code: int) -> Any:
-    """Returns the class of an error code, NoError for 0."""
+    """Returns the exception class of an error code; NoError for the code 0."""
     return for_code(code)
 
 
 def raise_error(code: int, message: str | None) -> None:
-    """Raises the exception of an error code; does nothing for 0."""
+    """Raises the exception of an error code; does nothing for the code 0."""
     if code:
         raise for_code(code)(message or for_code(code).description)
 
 
 def error_text(code: int, message: str | None) -> str | None:
-    """Returns the text of an error; None for 0."""
+    """Returns the text of an error, by default that of its code; None for the code 0."""
     return str(for_code(code)(message)) if code else None
 
 

@@ -1,4 +1,4 @@
-"""Topics: list, describe, create, delete."""
+"""The operations that list, describe, create and delete topics."""
 
 from __future__ import annotations
 
@@ -167,7 +167,8 @@ class TopicOperations(AdminRequests):
 def _must_allow(version: int) -> bool:
     """Returns True if a Metadata request of this version cannot forbid the automatic creation of topics.
 
-    Older versions have no field for it, so the field of the request must keep its default, True.
+    The request for such a version must keep `allow_auto_topic_creation` at its default, True, because the version does
+    not contain this field.
     """
     return version < MetadataRequest.FIRST_VERSION_WITH_ALLOW_AUTO_TOPIC_CREATION
 

@@ -1,4 +1,4 @@
-"""Transactions and producers (KIP-664)."""
+"""The operations that list, describe and abort transactions, and list the producers of partitions (KIP-664)."""
 
 from __future__ import annotations
 
@@ -134,7 +134,10 @@ class TransactionOperations(AdminRequests):
         return found
 
     def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, TransactionDescription]:
-        """Returns transactions by their ids. Raises the first error of one of them, such as that it is not known."""
+        """Returns the description of each transactional id.
+
+        If the response has an error for an id, such as an unknown id, raises the exception of the first such error.
+        """
         found = {}
         for coordinator, ids in self._coordinators(list(transactional_ids), TRANSACTION).items():
             request = DescribeTransactionsRequest(transactional_ids=ids)

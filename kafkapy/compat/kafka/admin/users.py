@@ -1,4 +1,4 @@
-"""SCRAM credentials of users."""
+"""The operations that describe and alter the SCRAM credentials of users."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ class UserOperations(AdminRequests):
     def describe_user_scram_credentials(self, users: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """Returns the SCRAM credentials of users, by default of all users that have some.
 
-        The dictionary of a user has `error`, None after a success, and `credential_infos`, the mechanism and iterations
-        of each.
+        The dictionary of a user has two items. `error` is the text of the error, or None after a success.
+        `credential_infos` is a list with the mechanism and the iterations of each credential.
         """
         named = None if users is None else [DescribeUserScramCredentialsRequest.UserName(name=each) for each in users]
         response = self._ask(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest(users=named))

@@ -10,8 +10,11 @@ from kafkapy.compat.kafka.structs import OffsetAndMetadata, TopicPartition
 
 
 class OffsetCommitResponse(NamedTuple):
-    """The outcome of a commit that has succeeded: the names of the topics, each with its partitions and the error code
-    of each, which is 0."""
+    """The outcome of a commit that has succeeded.
+
+    `topics` has a pair (name, partitions) for each topic; `partitions` are pairs of a partition number and the error
+    code 0.
+    """
 
     topics: list[tuple[str, list[tuple[int, int]]]]
 

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 
 class ConsumerRecord(NamedTuple):
-    """A record. `timestamp` is in ms since 1970, `timestamp_type` 0 for the producer's time and 1 for the broker's; the
-    sizes are those of the serialized parts in bytes, -1 for null and for no headers. `checksum` is None."""
+    """A record in kafka-python's form.
+
+    `timestamp` is in ms since 1970; `timestamp_type` is 0 for the producer's time and 1 for the broker's. The sizes are
+    the numbers of bytes of the serialized key, value and headers; they are -1 for a key or value that is null, and for
+    a record without headers. `checksum` is None.
+    """
 
     topic: str
     partition: int
@@ -48,7 +52,10 @@ class RecordConverter:
     def by_partition(
         self, records: Sequence[fetched_records.ConsumerRecord]
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Returns the converted records of one poll, in which the records of a partition follow each other."""
+        """Returns the records of one poll, converted to kafka-python's form, by partition.
+
+        In `records`, the records of each partition must be next to each other, and there must be at least one record.
+        """
         convert = self.convert
         first, last = records[0], records[-1]
         if first.partition == last.partition and first.topic == last.topic:

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 
 class RecordMetadata(NamedTuple):
-    """The partition and offset at which a record was written, its timestamp in ms since 1970, and the sizes in bytes
-    of what was serialized, -1 for null and for no headers. `checksum` is None."""
+    """The partition and the offset at which a record was written, and its timestamp in ms since 1970.
+
+    The sizes are the numbers of bytes of the serialized key, value and headers; they are -1 for a key or value that is
+    null, and for a record without headers. `checksum` is None.
+    """
 
     topic: str
     partition: int
