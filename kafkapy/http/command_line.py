@@ -18,8 +18,8 @@ SERVERS = "bootstrap.servers"
 def options(default_listener: str, origin: str) -> tuple[Option, ...]:
     """Returns the command-line options of a program with an HTTP interface.
 
-    `default_listener` is the default of `--listener`. `origin` names the program whose configuration keys are accepted,
-    for the text of `--help`.
+    `default_listener` is the default of `--listener`. The text of `--help` contains `origin`, the name of the program
+    whose configuration keys are accepted.
     """
     return (
         Option("bootstrap-server", "The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2.", "server"),
@@ -105,5 +105,5 @@ class Configuration:
 
 
 def _longer(prefix: str, prefixes: Iterable[str]) -> tuple[str, ...]:
-    """Returns the rest, after `prefix`, of each longer element of `prefixes` that begins with `prefix`."""
+    """Returns the elements of `prefixes` that are longer than `prefix` and begin with it, without `prefix`."""
     return tuple(each.removeprefix(prefix) for each in prefixes if each != prefix and each.startswith(prefix))

@@ -50,10 +50,11 @@ def host_name(value: str) -> str:
 class Guard:
     """ASGI middleware that refuses bad requests with one line of text, and adds headers to all responses.
 
-    hosts: the names that the `Host` header may have; an empty collection accepts every name. headers: added to a
-    response that does not set them itself. needs_origin: True if a request that changes something must have the header
-    `Sec-Fetch-Site` or `Origin`, as browsers send it. Programs do not send these headers, so an interface for programs
-    checks them only if they are there. largest_body: the largest number of bytes that the body of a request may have.
+    hosts: the names that the `Host` header may have; an empty collection accepts every name. headers: the headers that
+    are added to each response which does not set them itself. needs_origin: True if a request that changes something
+    must have the header `Sec-Fetch-Site` or `Origin`, as browsers send it. Programs do not send these headers, so an
+    interface for programs checks them only if they are there. largest_body: the largest number of bytes that the body
+    of a request may have.
     """
 
     def __init__(

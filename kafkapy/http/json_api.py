@@ -1,4 +1,4 @@
-"""The common parts of HTTP interfaces for programs: refused requests, responses and bodies of JSON, raw paths."""
+"""The common parts of HTTP interfaces for programs: refused requests, JSON in responses and bodies, encoded paths."""
 
 from __future__ import annotations
 

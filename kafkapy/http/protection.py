@@ -1,4 +1,4 @@
-"""The layer of ASGI between the server and an application: authentication, and limits on bodies and responses."""
+"""ASGI middleware that authenticates users, and limits the size and the time of bodies and responses."""
 
 from __future__ import annotations
 

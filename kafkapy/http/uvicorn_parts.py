@@ -1,8 +1,9 @@
 """The parts of uvicorn that kafkapy's web applications need: its configuration, its server and its HTTP connection.
 
-The package `uvicorn` imports its command line when it is imported, and with it click and multiprocessing: 0.4 MB of the
-executable, and memory of every process, for code that nothing here uses. This module therefore registers the package
-without running its `__init__`, and imports its modules as usual.
+The module `uvicorn/__init__.py` imports uvicorn's command line, which imports click and multiprocessing. kafkapy does
+not use them, but they would add 0.4 MB to the executable and memory to every process. This module therefore makes the
+package `uvicorn` importable without running `uvicorn/__init__.py`, and then imports the modules of the package as
+usual.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from importlib.util import find_spec, module_from_spec
 
 
 def _register_package() -> None:
-    """Registers the package `uvicorn` without its command line, unless it was imported before.
+    """Adds the package `uvicorn` to `sys.modules` without running its `__init__.py`, which imports the command line.
 
-    Raises ModuleNotFoundError if uvicorn is not installed.
+    The modules of the package can then be imported. Does nothing if the package was imported before. Raises
+    ModuleNotFoundError if uvicorn is not installed.
     """
     if "uvicorn" in sys.modules:
         return
