@@ -1,4 +1,7 @@
-"""Parts of the image: registrations of brokers and controllers, SCRAM credentials and delegation tokens."""
+"""Registrations of brokers and controllers, SCRAM credentials and delegation tokens.
+
+They are parts of the image, which is the cluster's metadata at one offset of the metadata log.
+"""
 
 from __future__ import annotations
 

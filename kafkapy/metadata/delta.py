@@ -1,4 +1,7 @@
-"""The changes from one image to the next, made by replaying metadata records of every type in Apache Kafka 4.3."""
+"""The changes from one image to the next. An image is the cluster's metadata at one offset of the metadata log.
+
+The changes are made by replaying metadata records. All types of metadata records in Apache Kafka 4.3 are supported.
+"""
 
 from __future__ import annotations
 
@@ -74,8 +77,8 @@ class MetadataDelta:
     def changed_partitions(self) -> list[TopicImage]:
         """The topics of `changed_topics`, each with only those of its partitions that are new or were changed.
 
-        A topic may have thousands of partitions of which one has changed, so that the work for a delta has to depend on
-        this list and not on `changed_topics`.
+        Consumers of a delta iterate over this list and not over `changed_topics`, because a topic may have thousands of
+        partitions, of which only one has changed.
         """
         changed = self.topics.changed_partitions
         return [topic._replace(partitions=changed[topic_id]) for topic_id, topic in self.topics.changed.items()]

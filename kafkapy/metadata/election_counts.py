@@ -8,10 +8,11 @@ from kafkapy.metadata.topics_image import NO_LEADER, RECOVERING
 
 
 class ElectionCounts:
-    """The numbers of leader elections since the start of this node. The quorum's thread writes them, any thread reads.
+    """The numbers of leader elections since the start of this node.
 
-    `unclean` is the number of unclean elections, `from_eligible` the number of elections of an eligible leader replica
-    (KIP-966). If a delta changes a partition several times, only the last leader is counted.
+    The thread that applies committed metadata writes the numbers; any thread may read them. `unclean` is the number of
+    unclean elections, `from_eligible` the number of elections of an eligible leader replica (KIP-966). If one delta
+    (the changes between two images of the metadata) changes a partition several times, only the last leader is counted.
     """
 
     __slots__ = ("from_eligible", "unclean")
@@ -21,7 +22,7 @@ class ElectionCounts:
         self.from_eligible = 0
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Adds the elections in `delta`, one change of the metadata, to the counts."""
+        """Adds the elections in `delta`, the changes of the metadata since the previous call, to the counts."""
         for topic in delta.changed_partitions:
             before = delta.image.topics.by_id.get(topic.topic_id)
             if before is None:

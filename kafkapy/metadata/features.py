@@ -1,8 +1,8 @@
 """The supported feature levels, and the version of each metadata record by `metadata.version`.
 
-The finalized `metadata.version`, not the program, decides how a record is written, so that an older Kafka whose
-directory kafkapy has served can open it again. Levels are Kafka's: 7 = 3.3-IV3 (the oldest that 4.x opens) ... 30 =
-4.3-IV0.
+The finalized `metadata.version` determines the version in which a record is written, so that an older release of Kafka
+can open a log directory that kafkapy has used. The levels of `metadata.version` are Kafka's: from 7, which is 3.3-IV3
+and the oldest level that Kafka 4.x accepts, to 30, which is 4.3-IV0.
 """
 
 from __future__ import annotations
@@ -127,6 +127,9 @@ _METADATA_CHANGES = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
 
 
 def loses_metadata(current: int, target: int) -> bool:
-    """Returns True if a downgrade of metadata.version from `current` to `target` could delete metadata: a version above
-    `target` introduced metadata that records of `target` cannot contain."""
+    """Returns True if a downgrade of metadata.version from `current` to `target` could delete metadata.
+
+    This is the case if a version above `target`, up to `current`, introduced metadata that records of `target` cannot
+    contain.
+    """
     return not _METADATA_CHANGES.isdisjoint(range(target + 1, current + 1))

@@ -1,4 +1,7 @@
-"""The difference of two images as a delta, for listeners of a node that has loaded a snapshot instead of records."""
+"""Computes the delta (the changes) between two images, which are the cluster's metadata at two offsets.
+
+A node that loads a snapshot has no records of the changes. It notifies its metadata listeners with the computed delta.
+"""
 
 from __future__ import annotations
 

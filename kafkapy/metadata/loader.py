@@ -10,7 +10,7 @@ from kafkapy.metadata.image import MetadataImage
 
 
 class MetadataLoader:
-    """The replay of records, which follow an image. Not thread-safe.
+    """Replays the metadata records that follow an image (the metadata at one offset) into a delta. Not thread-safe.
 
     `replay` is called for each record, in log order; `delta` contains the changes of the records that have taken
     effect. Records after BeginTransaction take effect at EndTransaction, and are dropped at AbortTransaction.
@@ -27,8 +27,11 @@ class MetadataLoader:
         return self._transaction is not None
 
     def continued_on(self, image: MetadataImage) -> MetadataLoader:
-        """Returns a loader for the records that follow `image`, the image after this loader's records. If a metadata
-        transaction is open, it is open in the new loader."""
+        """Returns a loader for the records after those of this loader.
+
+        `image` is the metadata after the records of this loader. If a metadata transaction is open, the new loader
+        continues it.
+        """
         loader = MetadataLoader(image)
         loader._transaction = self._transaction
         return loader

@@ -1,5 +1,7 @@
-"""Changes to topics: the effects of Topic, Partition, PartitionChange, RemoveTopic and ClearElr records on a
-TopicsImage."""
+"""The changes that metadata records make to a TopicsImage, which contains all topics of the cluster.
+
+The records are Topic, Partition, PartitionChange, RemoveTopic and ClearElr records.
+"""
 
 from __future__ import annotations
 
@@ -106,8 +108,10 @@ class TopicsDelta:
                     self._put_partition(topic.topic_id, partition_id, cleared)
 
     def replace_with(self, topics: TopicsImage) -> None:
-        """Makes `topics` the result of this delta, so that no records need to be replayed. The delta must not have
-        changes."""
+        """Makes `topics` the result of this delta, and computes the changes from the old topics.
+
+        This method is called instead of replaying records. The delta must not have changes.
+        """
         assert self._by_id is None, "the delta has changes"
         self._by_name, self._by_id = dict(topics.by_name), dict(topics.by_id)
         before = self.image.by_id

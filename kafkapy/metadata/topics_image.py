@@ -1,4 +1,4 @@
-"""The part of the image with the topics and their partitions."""
+"""The topics and partitions in the image, which is the cluster's metadata at one offset of the metadata log."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TopicsImage(NamedTuple):
     def replica_of(self, broker_id: int, topic_id: bytes, partition: int) -> PartitionImage | None:
         """Returns the partition if the metadata assign a replica of it to the broker, otherwise None.
 
-        If the result is None, a log of the partition in the broker's directories is a stray.
+        If the result is None, a log of the partition in the broker's directories is a stray replica.
         """
         topic = self.by_id.get(topic_id)
         state = None if topic is None else topic.partitions.get(partition)
