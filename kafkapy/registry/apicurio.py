@@ -34,7 +34,7 @@ Write = Callable[[Callable[[], Version]], Awaitable[Version]]
 
 
 class ApicurioApi:
-    """The handlers of the requests. `write` runs an operation on the thread of the registry's writer."""
+    """The handlers of the requests. `write` runs an operation on the thread that executes the registry's writes."""
 
     def __init__(self, service: RegistryService, write: Write) -> None:
         self._service = service
@@ -63,7 +63,10 @@ class ApicurioApi:
         return found
 
     async def create(self, request: Request) -> Response:
-        """Registers the first version of a new artifact, or a version of an existing one."""
+        """Registers the first version of a new artifact, or a further version of an existing artifact.
+
+        An existing artifact is refused unless the parameter `ifExists` of the query permits it.
+        """
         _check_group(request)
         if_exists = request.query_params.get("ifExists", _FAIL)
         if if_exists not in _IF_EXISTS:

@@ -1,8 +1,8 @@
 """The election of the one instance that writes, and the addresses of the instances.
 
-All instances are members of one consumer group that subscribes to the topic of the registry. It has one partition; the
-member to which the group assigns it is the writer. The writer commits its address as the metadata of an offset, where
-the other instances find it.
+All instances are members of one consumer group that subscribes to the topic of the registry. The topic has one
+partition; the member to which the group assigns it is the writer. The writer commits its address as the metadata of an
+offset, where the other instances find it.
 """
 
 from __future__ import annotations
@@ -83,8 +83,10 @@ class Election:
             return self.leader_url
 
     def resign(self) -> None:
-        """Makes this instance stop being the writer, because the cluster has fenced one of its writes. If the consumer
-        group still assigns the topic's only partition to this instance, it takes over as the writer again.
+        """Makes this instance stop being the writer, because the cluster has fenced one of its writes.
+
+        If the consumer group still assigns the topic's only partition to this instance, this instance then becomes the
+        writer again.
         """
         self._set_leader(None)
         self._resignation.set()

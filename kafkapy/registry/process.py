@@ -33,8 +33,8 @@ def serve_registry(
     """Serves a registry until SIGINT or SIGTERM.
 
     `properties` is the configuration of the clients; `host` is the name by which other instances reach this one.
-    `topic` stores the schemas, and `group` is the consumer group of the election, in which an instance takes part as a
-    possible writer if `is_eligible`. `timeout_s` limits each operation, and `init_timeout_s` the first reading of the
+    `topic` stores the schemas, and `group` is the consumer group that elects the writer. This instance can be elected
+    only if `is_eligible`. `timeout_s` limits each operation, and `init_timeout_s` the first reading of the
     topic. `level` is the default compatibility level. Raises KafkapyError for a cluster or topic that cannot be used.
     """
     schemas = SchemaTopic(properties, topic, replication_factor, group, timeout_s)

@@ -56,7 +56,10 @@ def subject_of(request: Request) -> str | None:
 
 
 def required_subject(request: Request) -> str:
-    """Returns the subject of the path, qualified by its context. The caller's path always has a subject."""
+    """Returns the subject of the path, qualified by its context.
+
+    Called only for requests whose route has a subject in its path.
+    """
     subject = subject_of(request)
     assert subject is not None
     return subject

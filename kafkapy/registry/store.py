@@ -1,4 +1,4 @@
-"""The state of the registry in memory, made by the records of `_schemas` in the order of the log.
+"""The state of the registry in memory, which results from the records of the topic `_schemas` in their order.
 
 One thread applies records. Other threads read: each method reads from dictionaries whose values are immutable.
 """

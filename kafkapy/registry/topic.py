@@ -57,8 +57,8 @@ class SchemaTopic:
         """Creates the topic if it does not exist, and reads it to its end. Blocks.
 
         `timeout_s` limits the look-up of the end offset, and then the wait until it is reached, in seconds. Raises
-        ConfigError for a topic with several partitions or with another cleanup.policy than compact, which would lose
-        schemas, and ApiError for a failure of the cluster.
+        ConfigError if the topic has several partitions, or if its cleanup.policy is not compact, because records with
+        schemas would be deleted. Raises ApiError for a failure of the cluster.
         """
         with Admin(self._properties) as admin:
             self._ensure_topic(admin)

@@ -1,10 +1,12 @@
 """Compares two JSON Schemas: does the reader's schema accept every document that the writer's schema accepts?
 
 The comparison may report an incompatibility where there is none. If the reader's schema adds a keyword or makes a
-keyword stricter, the schemas are incompatible, even if another keyword excludes all documents that this affects. As in
-Confluent's registry, a schema of an object without `additionalProperties` accepts any further properties. A property
-that the reader's schema adds to such an object is therefore incompatible: the writer's documents may have this property
-with any value.
+keyword stricter, the schemas are reported as incompatible, also if the writer's schema already refuses, by another
+keyword, all documents that the reader's keyword refuses.
+
+If the schema of an object has no `additionalProperties`, the object may have any further properties, as in Confluent's
+registry. If the reader's schema adds a property to such an object, the schemas are incompatible, because the writer's
+documents may have this property with any value.
 """
 
 from __future__ import annotations

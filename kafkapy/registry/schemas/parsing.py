@@ -28,9 +28,9 @@ Resolve = Callable[[SchemaReference], Schema | None]
 def parse(schema: Schema, resolve: Resolve, *, is_new: bool) -> ParsedSchema:
     """Parses a schema. `resolve` returns the schema that a reference names, None if it does not exist.
 
-    With `is_new`, also checks the default values of Avro fields, and a JSON Schema against its metaschema, and compiles
-    a `.proto` text if the compiler is installed; a schema that was registered before may violate these rules. Raises
-    InvalidSchema.
+    If `is_new`, makes further checks, which a schema that was registered before need not pass: the default values of
+    Avro fields are checked, a JSON Schema is checked against its metaschema, and a `.proto` text is compiled if the
+    compiler is installed. Raises InvalidSchema.
     """
     if schema.type not in SCHEMA_TYPES:
         raise InvalidSchema(f"the type {schema.type} is unknown; accepted are {', '.join(SCHEMA_TYPES)}")

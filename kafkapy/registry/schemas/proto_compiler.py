@@ -35,9 +35,9 @@ def can_compile() -> bool:
 
 
 def compiled(text: str, referred: Mapping[str, str]) -> Any:
-    """Returns the FileDescriptorSet of a `.proto` text, whose last file is the text's own.
+    """Returns the FileDescriptorSet of a `.proto` text and the files that it imports; its last file is that of `text`.
 
-    `referred` has the texts of the schemas that it imports, directly or indirectly, by the names of the references.
+    `referred` has the texts of the schemas that `text` imports, directly or indirectly, by the names of the references.
     Raises InvalidSchema if the compiler refuses the text, with the reason.
     """
     return _compiled(text, tuple(referred.items()))

@@ -61,7 +61,7 @@ class ProtobufSchema:
 
     @cached_property
     def files(self) -> list[Any] | None:
-        """The descriptors of the files that this schema imports, as far as they are known, and last its own descriptor.
+        """The descriptors of the imported files, as far as they are known, followed by the descriptor of this schema.
 
         None if the schema cannot be read because a library is missing. Raises InvalidSchema if it cannot be compiled.
         """
@@ -156,7 +156,11 @@ class _Comparison:
             self._compare_message(self._read[name], self._written[name], path)
 
     def _compare_oneofs(self, reader: Any, writer: Any, path: str) -> None:
-        """Adds the differences of fields that have moved into a oneof, or out of the oneof that the writer has."""
+        """Adds the differences of fields that have moved into a oneof, or out of a oneof that still exists.
+
+        `reader` and `writer` are the descriptors of one message in the two schemas, and `path` is its location. A field
+        has moved if the writer's message has it elsewhere than the reader's message.
+        """
         read, written = _places_in_oneofs(reader), _places_in_oneofs(writer)
         common = {*read.values()} & {*written.values()}
         moved: dict[str, list[str]] = {}
