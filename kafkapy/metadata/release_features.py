@@ -47,6 +47,8 @@ def metadata_version_named(name: str) -> int:
 
 
 def first_levels(metadata_version: int) -> dict[str, int]:
-    """Returns the levels that the features except metadata.version have, by name, in a new cluster with
-    `metadata_version`."""
+    """Returns the levels of all features except metadata.version, by name, in a new cluster.
+
+    `metadata_version` is the level of metadata.version in this cluster.
+    """
     return {name: level if metadata_version >= since else 0 for name, (level, since) in _FIRST_LEVELS.items()}

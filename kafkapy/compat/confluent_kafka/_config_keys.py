@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A key with any text; `default` is None if it is unset.
+    """A key whose value is any text; `default` is None if the key has no default value.
 
     `roles` is "P" for producers, "C" for consumers and "*" for all clients.
     """

@@ -410,7 +410,7 @@ class Consumer(Client):
             self._buffer.extend(kept)
 
     def _forget(self, places: set[Place] | None) -> None:
-        """Forgets the buffered records and the positions of partitions (None: of all)."""
+        """Removes the buffered records and the stored positions of partitions (None: of all partitions)."""
         if places is None:
             self._buffer.clear()
             self._delivered.clear()
@@ -583,7 +583,7 @@ class Consumer(Client):
         return [partition_of(place, found.get(place)) for place in wanted]
 
     def _uncommitted(self, places: set[Place] | None) -> dict[Place, OffsetAndMetadata]:
-        """Returns the stored offsets of partitions (None: of all) that are not committed yet."""
+        """Returns the stored offsets that are not committed yet; None for `places` means all partitions."""
         if self._stores:
             for topic, offsets in self._delivered.items():
                 for number, offset in offsets.items():

@@ -20,12 +20,12 @@ def murmur2(key: bytes, partition_count: int) -> int:
 
 
 def consistent(key: bytes, partition_count: int) -> int:
-    """Returns the partition of a key by CRC-32, as librdkafka chooses it unless it is configured otherwise."""
+    """Returns the partition of a key by CRC-32, as librdkafka chooses it by default."""
     return crc32(key) % partition_count
 
 
 def fnv1a(key: bytes, partition_count: int) -> int:
-    """Returns the partition of a key by FNV-1a with 32 bits, as Sarama chooses it."""
+    """Returns the partition of a key by FNV-1a with 32 bits, as Sarama, a client for Go, chooses it."""
     state = _FNV_BASIS
     for byte in key:
         state = (state ^ byte) * _FNV_PRIME & 0xFFFFFFFF

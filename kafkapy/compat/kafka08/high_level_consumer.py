@@ -43,7 +43,7 @@ _POLL_WITHOUT_TIMEOUT_S = 60.0
 
 
 class ConsumerTimeout(KafkapyError):
-    """A stream had no message for `consumer.timeout.ms`; it may be used again."""
+    """A stream had no message for `consumer.timeout.ms`. The stream may be used again."""
 
 
 class MessageAndMetadata(NamedTuple):

@@ -11,7 +11,7 @@ from kafkapy.compat.confluent_kafka.admin._resource import ResourceType
 
 
 class AlterConfigOpType(Enum):
-    """The changes of a configuration entry; APPEND and SUBTRACT apply to lists."""
+    """The kinds of changes of a configuration entry; APPEND and SUBTRACT apply to lists."""
 
     SET = numbers.ALTER_CONFIG_OP_TYPE_SET
     DELETE = numbers.ALTER_CONFIG_OP_TYPE_DELETE

@@ -108,7 +108,7 @@ def resource_type(resource: ConfigResource) -> int:
 
 
 def described_configs(resource: ConfigResource, found: dict[str, kafkapy.ConfigEntry]) -> dict[str, ConfigEntry]:
-    """Returns the entries of a resource, with their synonyms, and stores them in the resource."""
+    """Converts the entries `found` of a resource and their synonyms; also stores the new entries in the resource."""
     entries = {name: _entry(each) for name, each in found.items()}
     resource.configs = entries
     return entries

@@ -130,7 +130,7 @@ class Building:
         return self._set("schema_registry_client", schema_registry_client)
 
     def set_rule_config(self, rule_conf: Mapping[str, Any]) -> Self:
-        """Sets the configuration of rules."""
+        """Sets the configuration that the executors and actions of rules receive."""
         return self._set("rule_config", rule_conf)
 
     def set_rule_registry(self, rule_registry: RuleRegistry) -> Self:

@@ -16,7 +16,7 @@ class _Text(str, Enum):  # noqa: UP042 - the text of a member is its value, also
 
 
 class ConfigCompatibilityLevel(_Text):
-    """The compatibility levels of subjects, which say which changes of a schema the registry accepts."""
+    """The compatibility levels. The level of a subject determines which changes of its schema the registry accepts."""
 
     BACKWARD = "BACKWARD"
     BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
@@ -190,7 +190,7 @@ class Schema:
         return cls.from_model(model.Schema.from_json(src_dict))
 
     def as_model(self) -> model.Schema:
-        """Returns the schema as `kafkapy.client.schema` represents it."""
+        """Converts the schema to the form of `kafkapy.client.schema`."""
         references = tuple(
             model.SchemaReference(each.name or "", each.subject or "", each.version or -1)
             for each in self.references or ()
@@ -201,7 +201,7 @@ class Schema:
 
     @classmethod
     def from_model(cls, schema: model.Schema) -> Schema:
-        """Returns a schema of `kafkapy.client.schema` as confluent-kafka represents it."""
+        """Converts a schema from the form of `kafkapy.client.schema` to that of confluent-kafka."""
         return cls(
             schema.text,
             schema.type,
@@ -223,7 +223,7 @@ class RegisteredSchema:
 
     @classmethod
     def from_model(cls, found: model.RegisteredSchema) -> RegisteredSchema:
-        """Returns a version of `kafkapy.client.schema` as confluent-kafka represents it."""
+        """Converts a version of a subject from the form of `kafkapy.client.schema` to that of confluent-kafka."""
         schema = Schema.from_model(found.schema)
         return cls(found.subject or None, found.version or None, found.id, found.guid or None, schema)
 

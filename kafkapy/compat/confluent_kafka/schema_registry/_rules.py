@@ -277,18 +277,21 @@ class RuleAction(RuleBase):
 
 
 class ErrorAction(RuleAction):
-    """The action that makes the serialization or deserialization fail, named ERROR."""
+    """The action with the name ERROR, which makes the serialization or deserialization fail."""
 
     def type(self) -> str:
         return "ERROR"
 
     def run(self, ctx: RuleContext, message: Any, ex: Exception | None) -> None:
-        """Raises SerializationError, whose cause is `ex`; its text is that of `ex`, or without `ex` names the rule."""
+        """Raises SerializationError with the cause `ex`.
+
+        The text of the error is the text of `ex` or, if `ex` is None, names the rule.
+        """
         raise SerializationError(str(ex) if ex is not None else f"the rule {ctx.rule.name} has failed") from ex
 
 
 class NoneAction(RuleAction):
-    """The action that does nothing, named NONE."""
+    """The action with the name NONE, which does nothing."""
 
     def type(self) -> str:
         return "NONE"

@@ -122,7 +122,7 @@ class ResourcePattern(ResourcePatternFilter):
 
 
 class ACLFilter:
-    """Selects ACLs; a principal or a host of None selects all."""
+    """Selects ACLs. A `principal` of None selects all principals, and a `host` of None all hosts."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class ACLFilter:
 
 
 class ACL(ACLFilter):
-    """A permission, or its denial: the principal, the host, the operation and the resources that it is for."""
+    """An ACL, which allows or denies an operation on resources to a principal that connects from a host."""
 
     def validate(self) -> None:
         """Raises IllegalArgumentError for a value of a wrong type, or a value that is only for filters, such as ANY."""
@@ -279,9 +279,10 @@ def _acl(resource: Any, acl: Any) -> ACL:
 
 
 def with_operation_names(fields: dict[str, Any], name: str) -> None:
-    """Replaces the field `name`, a bit field of permitted operations, by the list of their names.
+    """Replaces the bit field `name` in `fields` by a list of the names of the permitted operations.
 
-    The new field is `authorized_operations`; it is None if the broker has not said what is permitted.
+    The name of the new field is `authorized_operations`. Its value is None if the broker has not returned the permitted
+    operations.
     """
     bits = fields.pop(name, None)
     if bits is None or bits < 0:

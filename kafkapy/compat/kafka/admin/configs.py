@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.list_config_resources import ListConfigResourcesR
 
 
 class AlterConfigOp(EnumHelper, IntEnum):
-    """The changes of a configuration key."""
+    """The kinds of changes of a configuration key."""
 
     SET = 0
     DELETE = 1

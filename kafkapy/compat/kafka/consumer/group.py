@@ -452,7 +452,7 @@ class KafkaConsumer:
         }
 
     def _go_back(self, records: Sequence[fetched_records.ConsumerRecord]) -> None:
-        """Sets the position of each partition to its first offset in `records`, so that these are returned again.
+        """Sets the position of each partition to its first offset in `records`, so that the records are returned again.
 
         Ignores partitions that are no longer assigned.
         """
