@@ -125,9 +125,10 @@ def close_serdes(owned: list[Any]) -> None:
 
 
 async def close_serdes_awaited(owned: list[Any]) -> None:
-    """Closes the serdes in the list `owned` by `aclose` or `close`, which may be coroutines, and empties the list.
+    """Closes the serdes in the list `owned` and empties the list.
 
-    Raises the first error after all were closed.
+    Calls `aclose` or else `close` of each serde; both may be coroutine functions. Raises the first error after all were
+    closed.
     """
     first: Exception | None = None
     while owned:

@@ -72,8 +72,9 @@ class _Connection(AdminLookups):
 class SimpleConsumer(Closing):
     """Fetches from chosen offsets of chosen partitions, from one broker. Thread-safe.
 
-    The caller finds the leaders of the partitions and the offsets at which to start. After a change of the leader, it
-    makes a SimpleConsumer for the new leader: the old one responds with NOT_LEADER_OR_FOLLOWER. `so_timeout` is in ms.
+    The caller finds the leaders of the partitions and the offsets at which to start. When the leader of
+    a partition changes, the old leader responds with NOT_LEADER_OR_FOLLOWER, and the caller makes a SimpleConsumer for
+    the new leader. `so_timeout` is in ms.
     """
 
     def __init__(

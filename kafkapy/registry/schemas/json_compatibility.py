@@ -1,7 +1,7 @@
 """Compares two JSON Schemas: does the reader's schema accept every document that the writer's schema accepts?
 
 The comparison may report an incompatibility where there is none. If the reader's schema adds a keyword or makes a
-keyword stricter, the schemas are reported as incompatible, also if the writer's schema already refuses, by another
+keyword stricter, the schemas are reported as incompatible, even if the writer's schema already refuses, by another
 keyword, all documents that the reader's keyword refuses.
 
 If the schema of an object has no `additionalProperties`, the object may have any further properties, as in Confluent's

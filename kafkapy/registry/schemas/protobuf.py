@@ -158,8 +158,8 @@ class _Comparison:
     def _compare_oneofs(self, reader: Any, writer: Any, path: str) -> None:
         """Adds the differences of fields that have moved into a oneof, or out of a oneof that still exists.
 
-        `reader` and `writer` are the descriptors of one message in the two schemas, and `path` is its location. A field
-        has moved if the writer's message has it elsewhere than the reader's message.
+        `reader` and `writer` are the descriptors of one message in the two schemas, and `path` is its location.
+        A single field that has moved into a new oneof is compatible and makes no difference.
         """
         read, written = _places_in_oneofs(reader), _places_in_oneofs(writer)
         common = {*read.values()} & {*written.values()}

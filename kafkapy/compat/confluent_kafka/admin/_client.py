@@ -199,7 +199,7 @@ class AdminClient(Client):
         )
 
     def incremental_alter_configs(self, resources: list[ConfigResource], **kwargs: Any) -> Futures:
-        """Changes the configuration of each resource as its attribute `incremental_configs`, a list of entries, says.
+        """Applies the list of changes in the attribute `incremental_configs` of each resource to the resource.
 
         Returns a future for each resource; the result of each future is an empty dictionary. If the option
         `validate_only` is True, the broker only checks the changes.

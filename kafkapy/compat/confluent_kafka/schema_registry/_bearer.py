@@ -33,7 +33,7 @@ HeaderProvider = Callable[[], Mapping[str, str]]
 
 
 def normalize_identity_pool(identity_pool_raw: str | list[str] | None) -> str | None:
-    """Returns a list of identity pools' ids as one text with commas between the ids; a text or None is unchanged.
+    """Joins a list of ids of identity pools to one text with commas; returns a text and None unchanged.
 
     Raises TypeError for a value of another type.
     """

@@ -58,8 +58,8 @@ _CONTEXT_MARK = ":"  # begins the name of a subject in another context of the re
 class Writing(NamedTuple):
     """The schema with which the values of a subject are serialized.
 
-    `registered` is the version of the subject, which has the schema's id and rules. The rules are executed if
-    `executes_rules`. `schema` is the same schema in the form of `kafkapy.client.schema`.
+    `registered` contains the id and the rules of the schema. The rules are executed if `executes_rules` is True.
+    `schema` is the same schema in the form of `kafkapy.client.schema`.
     """
 
     subject: str

@@ -185,7 +185,7 @@ def raise_error(code: int, message: str | None) -> None:
 
 
 def error_text(code: int, message: str | None) -> str | None:
-    """Returns the text of an error, by default that of its code; None for the code 0."""
+    """Returns the text of the exception for an error code and its message; None for the code 0."""
     return str(for_code(code)(message)) if code else None
 
 

@@ -357,8 +357,8 @@ class KafkaConsumer:
     def _readable(self, records: list[fetched_records.ConsumerRecord]) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Returns the records, by partition, up to the first one that cannot be deserialized.
 
-        The next poll returns the records from this one on again. If already the first element of `records` cannot be
-        deserialized, raises the error of the deserializer.
+        The next poll returns this record and the later ones again. If it is the first element of `records`, raises the
+        error of the deserializer instead.
         """
         found: dict[TopicPartition, list[ConsumerRecord]] = {}
         for number, record in enumerate(records):
