@@ -15,8 +15,8 @@ class AclListener:
     """Passes the ACLs of each new metadata image to an authorizer.
 
     The controller loop (`ControllerLoop`), which replays the committed metadata, calls the methods on its thread, the
-    quorum thread. No other thread may call them. If no record has changed the ACLs since the previous image, the
-    authorizer does not compare them.
+    quorum thread. No other thread may call them. The authorizer does nothing if no record has changed the ACLs since
+    the previous image.
     """
 
     def __init__(self, authorizer: StandardAuthorizer, node_id: int) -> None:
@@ -27,8 +27,11 @@ class AclListener:
         self._authorizer.load(image.acls)
 
     def begin(self, image: MetadataImage) -> None:
-        """Loads the ACLs of the first image that contains everything that the cluster has committed. Until then the
-        authorizer decides about requests of super users only, and refuses to decide about others."""
+        """Loads the ACLs of the first image that contains everything that the cluster has committed.
+
+        Before this call the authorizer decides only about requests of super users, and refuses to decide about the
+        requests of other users.
+        """
         self._authorizer.load(image.acls)
         self._authorizer.set_loaded()
         logger.info("[StandardAuthorizer %d] Completed initial ACL load process.", self._node_id)

@@ -67,7 +67,10 @@ class ServedApi:
         self.flexible_header_from = api.flexible_from if response_header_version(key, api.highest) else 32767
 
     def limited_to(self, versions: tuple[int, int] | None) -> ServedApi:
-        """Returns the same API, limited to `versions`, the lowest and the highest version; None means all versions."""
+        """Returns the same API, limited to `versions`, a pair (lowest version, highest version).
+
+        Returns this object, which has all versions, if `versions` is None.
+        """
         if versions is None or versions == (self.lowest, self.highest):
             return self
         return ServedApi(self.key, *versions, self.handler, self.on_error, self.blocking)
@@ -116,12 +119,14 @@ def declared_in(module: ModuleType) -> list[ServedApi]:
 
 
 class ApiRegistry:
-    """The APIs that are served on one kind of listener: on those of brokers, or on those of controllers.
+    """The APIs that are served on one kind of listener: either the listeners of brokers, or the listeners of
+    controllers.
 
-    `modules` names the module of each API. The module is imported when the API is first needed; the import checks that
-    the module serves the API. `versions` limits APIs to a lowest and a highest version; an API that is not in it is
-    served in all versions that the decorator of its handler declares. `find` does not return APIs that Kafka does not
-    serve on this kind of listener. Used on the reactor's thread, and by the broker's thread before the reactor runs.
+    `modules` has the name of the module that serves each API. The module is imported when the API is first needed; the
+    import checks that the module serves the API. `versions` has the lowest and the highest version of some APIs; an API
+    that is not in `versions` is served in all versions that the decorator of its handler declares. `find` does not
+    return APIs that Kafka does not serve on this kind of listener. Used on the reactor's thread, and by the broker's
+    thread before the reactor runs.
     """
 
     def __init__(

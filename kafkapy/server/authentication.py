@@ -4,8 +4,8 @@
 
 After SaslHandshake version 0 the tokens are frames of their own, after version 1 they are in SaslAuthenticate requests.
 A session with a limited lifetime may authenticate again by another SaslHandshake, and ends at the first request after
-its lifetime. The connection is closed without an answer where Kafka does so. The answer to a failed authentication and
-the end of its connection are delayed, so that guessing passwords is slow.
+its lifetime. As in Kafka, some errors close the connection without an answer. After a failed authentication the answer
+is sent, and the connection is closed, with a delay, so that guessing passwords is slow.
 """
 
 from __future__ import annotations

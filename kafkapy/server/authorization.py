@@ -38,8 +38,9 @@ def is_allowed(
 ) -> bool:
     """Returns whether the client may perform the operation on the resource.
 
-    The audit log gets a line at TRACE instead of DEBUG (allowed) or INFO (denied) if the flag `log_if_...` is False.
-    The line shows `count`, the number of times that the request refers to the resource.
+    The decision is written to the audit log: at DEBUG if the operation is allowed, or at TRACE if `log_if_allowed` is
+    False; at INFO if it is denied, or at TRACE if `log_if_denied` is False. The line shows `count`, the number of times
+    that the request refers to the resource.
     """
     authorizer = context.services.authorizer
     if authorizer is None:
@@ -51,7 +52,7 @@ def is_allowed(
 def is_cluster_allowed(context: RequestContext, operation: Operation, *, log_if_denied: bool = True) -> bool:
     """Returns whether the client may perform the operation on the cluster.
 
-    If `log_if_denied` is False, the audit log gets a denial at TRACE instead of INFO.
+    A denial is written to the audit log at INFO, or at TRACE if `log_if_denied` is False.
     """
     return is_allowed(context, operation, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=log_if_denied)
 
@@ -92,8 +93,9 @@ def denied_names(
 ) -> AbstractSet[str]:
     """Returns the names of the resources on which the client may not perform the operation.
 
-    The authorizer is asked once for each distinct name. Without an authorizer `names` is not read. The audit log gets a
-    line at TRACE instead of DEBUG (allowed) or INFO (denied) if the flag `log_if_...` is False.
+    The authorizer is asked once for each distinct name. Without an authorizer `names` is not read, and the result is
+    empty. The decisions are written to the audit log: at DEBUG if the operation is allowed, or at TRACE if
+    `log_if_allowed` is False; at INFO if it is denied, or at TRACE if `log_if_denied` is False.
     """
     authorizer = context.services.authorizer
     if authorizer is None:
@@ -111,7 +113,8 @@ def denied_names(
 
 
 def denied_topics(context: RequestContext, operation: Operation, names: Iterable[str]) -> AbstractSet[str]:
-    """Returns the topics on which the client may not perform the operation; none without an authorizer."""
+    """Returns the topics on which the client may not perform the operation. Without an authorizer the result is empty.
+    """
     return denied_names(context, operation, ResourceType.TOPIC, names)
 
 

@@ -20,8 +20,9 @@ def create_missing_topic(services: Services, topic: str, context: RequestContext
     """Requests the creation of the topic from the controller, and does not wait for it.
 
     Returns the error for the response to the client: INVALID_TOPIC_EXCEPTION for an invalid name, otherwise
-    UNKNOWN_TOPIC_OR_PARTITION, after which the client retries. With `context` the topic is created in the name of its
-    client, who needs the permission to create it; without, in the name of this broker.
+    UNKNOWN_TOPIC_OR_PARTITION, after which the client retries. `context` is the context of a client's request: the
+    topic is created in the name of this client, which needs the permission to create it. If `context` is None, the
+    topic is created in the name of this broker.
     """
     if not is_valid_topic_name(topic):
         return Error.INVALID_TOPIC_EXCEPTION

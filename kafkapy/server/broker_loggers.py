@@ -35,9 +35,10 @@ def describe_loggers() -> list[ConfigEntry]:
 
 
 def alter_logger_levels(changes: Sequence[ConfigChange], *, validate_only: bool) -> ErrorMessage:
-    """Sets the levels of loggers; DELETE makes a logger inherit its level again. Returns an error, or SUCCESS.
+    """Sets the levels of loggers, and returns an error, or SUCCESS. The operation DELETE makes a logger inherit its
+    level again.
 
-    No level is changed if one of the changes is invalid, or with `validate_only`.
+    Sets no level if one of the changes is invalid, or if `validate_only` is True.
     """
     try:
         for change in changes:

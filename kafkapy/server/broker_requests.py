@@ -100,7 +100,9 @@ class BrokerRequests:
             self._schedule(WATCH_MS, self._check)
 
     def _check(self) -> None:
-        """Closes the channel of each broker with unanswered requests that is fenced or has changed its address."""
+        """Closes the channel to each broker that has not answered all requests and is now fenced or has another
+        address.
+        """
         self._is_watching = False
         for broker_id in self._waiting:
             channel = self._channels.get(broker_id)

@@ -53,8 +53,10 @@ class ControllerOperations:
         self._sessions: BrokerSessions | None = None
 
     def sessions(self, image: MetadataImage) -> BrokerSessions:
-        """Returns the sessions of brokers for the controller epoch of `image`; each epoch begins with new sessions.
-        Quorum thread."""
+        """Returns the sessions of brokers for the controller epoch of `image`. Only the quorum thread may call this.
+
+        The first call in a new epoch creates new sessions.
+        """
         sessions = self._sessions
         if sessions is None or self._epoch != image.epoch:
             timeout_ms = self._config.broker_session_timeout_ms

@@ -1,9 +1,9 @@
 """Fences a broker at once when its process has died, instead of at the end of its session as Apache Kafka does.
 
 When the connection of a broker's heartbeats ends, the active controller tries to connect to all listeners of the
-broker, twice. If every attempt is refused, the process has died. A new active controller probes all brokers, because
-one of them may have died together with the former controller. A broker that is alive in spite of this is unfenced by
-its next heartbeat.
+broker, twice. If every attempt is refused, the process has died. A new active controller examines all brokers in this
+way, because one of them may have died together with the former controller. If a broker is fenced although it is alive,
+its next heartbeat unfences it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ class DeadBrokers:
         self._thread = thread
 
     def connection_ended(self, connection: Connection) -> None:
-        """Tries to connect to the broker that sent heartbeats on this connection, to fence it if its process has died.
-        Does nothing if the broker has registered again, or if this node is not the active controller.
+        """Fences the broker that has sent heartbeats on a connection that has ended, if the broker's process has died.
+
+        Tries to connect to the broker, to find out if the process has died. Does nothing if no broker has sent
+        heartbeats on the connection, if the broker has registered again in the meantime, or if this node is not the
+        active controller.
         """
         services = self._services
         session: Session | None = connection.state
@@ -43,8 +46,9 @@ class DeadBrokers:
             self._probe(registered)
 
     def became_active(self) -> None:
-        """Tries to connect to all other brokers, to fence those whose processes have died, after this node has become
-        the active controller.
+        """Fences all other brokers whose processes have died; tries to connect to them, to find out which have.
+
+        Called after this node has become the active controller.
         """
         services = self._services
         for registered in services.metadata.image.brokers.values():

@@ -58,10 +58,10 @@ class _MeasuredHold:
         self.is_charged = False  # True if the time since `started_ns` has been charged
 
     def serve(self, declined: Request) -> None:
-        """Serves in Python the fetch `declined`, which the compiled request path (the gate) does not serve.
+        """Serves a fetch in Python, because the compiled request path (the gate) does not serve it.
 
-        Charges the client for the time since this object was made or, if that time has been charged already, only for
-        the time of this call.
+        Charges the client for the time since this object was created. If that time has been charged already, charges
+        only the time of this call.
         """
         self._serve(declined, perf_counter_ns() if self.is_charged else self.started_ns)
         self.is_charged = True
@@ -87,9 +87,9 @@ class Dispatcher:
                 self._serve(request)
 
     def _hold(self, request: Request) -> None:
-        """Makes a fetch wait for which there is not enough data yet.
+        """Makes a fetch wait, because there is not enough data for it yet.
 
-        If a quota limits the time of clients (request_percentage), charges the client for the time of this work.
+        If a quota limits the time of clients (request_percentage), charges the client for the time of this call.
         """
         quotas = self._services.quotas
         if quotas is None or not quotas.measures_time:
@@ -215,8 +215,9 @@ class Dispatcher:
         return True
 
     def _refuse(self, session: Session, request: Request, header: RequestHeader) -> None:
-        """Closes the connection on which an API or version was requested that is not served; ApiVersions gets a
-        response instead."""
+        """Closes the connection after a request for an API or a version that is not served. If the API is ApiVersions,
+        responds with UNSUPPORTED_VERSION instead.
+        """
         if header.request_api_key == ApiKey.API_VERSIONS:
             self._respond_unsupported(session, request, header.correlation_id)
             return

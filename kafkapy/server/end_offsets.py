@@ -36,7 +36,7 @@ class ClusterEndOffsets:
         self._requests: BrokerRequests | None = None
 
     def find(self, partition: TopicPartition, on_offset: Callable[[int], None]) -> None:
-        """Calls `on_offset` with the high watermark, or -1 if it is not known."""
+        """Calls `on_offset` with the high watermark of the partition, or with -1 if it cannot be found out."""
         here = self._manager.find_partition(partition)
         if not isinstance(here, Error) and here.is_leader:
             on_offset(here.log.high_watermark)

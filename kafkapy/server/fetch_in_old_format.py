@@ -77,10 +77,11 @@ def fetch_in_old_format(
     answer: Answer,
     client: ClientOfFetch,
 ) -> None:
-    """Reads `partitions` and calls `answer` with message sets of magic 0 or 1, as the request's version requires.
+    """Reads `partitions`, and calls `answer` with message sets of magic 0 or 1, depending on the request's version.
 
-    If a batch is larger than the fetch permits, notes this for the client that `client` returns (`LargeFetches`) before
-    the conversion, which changes the size.
+    If a batch is larger than the fetch permits, stores this for the page of such fetches (`LargeFetches`). This is done
+    before the conversion, because the conversion changes the size of the batch. `client` returns the client of the
+    fetch.
 
     Successive requests begin with different partitions, because the first partition with records may use up the limits,
     and these clients always name their partitions in the same order.
@@ -124,7 +125,7 @@ def fetch_in_old_format(
 
 
 def report_failures(services: Any, conversions: list[PartitionConversion]) -> None:
-    """Takes the log directory offline of each partition whose records could not be read."""
+    """Takes a log directory offline if the records of one of its partitions could not be read for conversion."""
     for each in conversions:
         partition = services.replica_manager.partitions.get(each.asked.topic_partition)
         if each.error is not None and partition is not None:

@@ -211,8 +211,10 @@ def _update(
     uses_topic_ids: bool,
     topic_name: TopicName,
 ) -> None:
-    """Adds the partitions of the request to `partitions`; if `partitions` has one already, updates the client's
-    position and limits in it. With `uses_topic_ids`, topics are identified by their ids, otherwise by their names.
+    """Adds the partitions of the request to `partitions`. If a partition is in `partitions` already, updates the
+    client's position and limits in this partition.
+
+    Topics are identified by their ids if `uses_topic_ids` is True, otherwise by their names.
     """
     for topic in request.topics:
         topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID

@@ -1,10 +1,10 @@
 """The fetch sessions of a broker, limited in number, and the eviction of sessions (KIP-227).
 
-A session that was not used for two minutes is evicted first. If there is none, a new session may replace a session
-whose last use was more than two minutes after its creation; a follower's new session may also replace any consumer's
-session. It replaces the least valuable of these sessions, and only if that one is less valuable than itself. A
-follower's session is more valuable than a consumer's, and a session with more partitions is more valuable than one with
-fewer.
+If there is no room for a new session, a session that was not used for two minutes is evicted. If all sessions are in
+use, the new session may replace a session whose last use was more than two minutes after its creation; the new session
+of a follower may also replace any consumer's session. The least valuable of these sessions is evicted, if the new
+session is more valuable. A follower's session is more valuable than a consumer's, and a session with more partitions is
+more valuable than one with fewer.
 """
 
 from __future__ import annotations
@@ -95,8 +95,10 @@ class FetchSession(FetchSessionState):
 
     @property
     def worth(self) -> tuple[bool, int, int]:
-        """The value of the session when a session has to be evicted, as a sort key: (is privileged, number of
-        partitions, session id)."""
+        """The value of the session, as a sort key: (is privileged, number of partitions, session id).
+
+        A session of less value is evicted first. The sessions of followers are privileged.
+        """
         return self.is_privileged, len(self.partitions), self.session_id
 
     def resolve_topics(self, topic_name: Callable[[bytes], str | None]) -> None:

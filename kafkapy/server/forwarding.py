@@ -1,6 +1,7 @@
 """Forwards requests of clients to the active controller, each in an Envelope (KIP-590).
 
-The controller's response to the request inside has the bytes that the client expects, and is passed on unchanged.
+The envelope contains the client's request. The controller's response to this request is passed on unchanged, because it
+has the bytes that the client expects.
 """
 
 from __future__ import annotations
@@ -59,10 +60,11 @@ class Forwarding:
         self._channel.send(_envelope(context, payload), ApiKey.ENVELOPE, done)
 
     def create_topic(self, wanted: NewTopic, on_result: OnCreated, context: RequestContext | None = None) -> None:
-        """Asks the active controller to create a topic; does nothing while an earlier request for it has no response.
+        """Asks the active controller to create a topic; does nothing while an earlier request for the same topic has no
+        response.
 
-        The topic is created in the name of the client of `context`, or of this broker if `context` is None.
-        `on_result` is called on the reactor's thread with the result, or with the exception that prevented one.
+        The topic is created in the name of the client of `context`, or of this broker if `context` is None. `on_result`
+        is called on the reactor's thread with the result, or with the exception that prevented one.
         """
         if wanted.name in self._requested_topics:
             return
@@ -147,7 +149,9 @@ class Forwarding:
 
 
 class _Enclosed:
-    """A CreateTopics request in the name of the client of another request. Its version is chosen when it is sent."""
+    """A CreateTopics request that this broker sends in the name of a client, because another request of the client,
+    such as Metadata, needs the topic. The version of the CreateTopics request is chosen when it is sent.
+    """
 
     def __init__(self, context: RequestContext, request: CreateTopicsRequest) -> None:
         self._request = request

@@ -30,12 +30,13 @@ class ForwardingPort(Protocol):
         ...
 
     def forward(self, context: Any, payload: bytes, refuse: Refuse, on_response: OnResponse | None = None) -> None:
-        """Forwards a client's request (`payload`: header and body) to the active controller, and the response to the
-        client.
+        """Forwards a client's request to the active controller, and passes the response on to the client or to
+        `on_response`.
 
-        `context` is the request's RequestContext. If `on_response` is given, it is called with the response (header and
-        body) instead. `refuse` is called with REQUEST_TIMED_OUT if no controller has responded in time, and with
-        UNKNOWN_SERVER_ERROR if the controller cannot handle the request.
+        `payload` has the header and body of the request, and `context` is its RequestContext. If `on_response` is
+        given, it is called with the response (header and body); otherwise the response is sent to the client. `refuse`
+        is called with REQUEST_TIMED_OUT if no controller has responded in time, and with UNKNOWN_SERVER_ERROR if the
+        controller cannot handle the request.
         """
         ...
 
@@ -43,9 +44,9 @@ class ForwardingPort(Protocol):
         """Asks the active controller to create a topic; does nothing while an earlier request for the topic has no
         response.
 
-        With the RequestContext of a client's request the topic is created in the name of the client, which needs the
-        permission; otherwise in the name of this broker. `on_result` gets the result, or the exception that prevented
-        one.
+        `context` is the RequestContext of a client's request: the topic is created in the name of this client, which
+        needs the permission to create it. If `context` is None, the topic is created in the name of this broker.
+        `on_result` is called with the result, or with the exception that prevented one.
         """
         ...
 

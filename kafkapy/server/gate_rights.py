@@ -65,9 +65,9 @@ class GateRights:
     def poll(self, schedule: Callable[[int, Callable[[], None]], object]) -> None:
         """Makes the stored permissions invalid if the authorizer's answers have changed (`check`).
 
-        If the authorizer is the administrator's own class, repeats this every GENERATION_POLL_MS, by
-        `schedule(delay_ms, callback)`, a function of the reactor. The answers of StandardAuthorizer change only with
-        the metadata, after which `on_metadata` calls `check`.
+        If the authorizer is not Kafka's StandardAuthorizer but a class of the administrator, repeats this every
+        GENERATION_POLL_MS, by `schedule(delay_ms, callback)`, a function of the reactor. The answers of
+        StandardAuthorizer change only with the metadata, after which `on_metadata` calls `check`.
         """
         self.check()
         if not isinstance(self._authorizer, StandardAuthorizer):
@@ -75,7 +75,9 @@ class GateRights:
 
     @staticmethod
     def concerns(api_key: int) -> bool:
-        """Returns whether the compiled request path (the gate) serves requests of the API and needs its permissions."""
+        """Returns whether the compiled request path (the gate) serves requests of the API, for which it needs
+        permissions.
+        """
         return api_key in GATED_APIS
 
     def begin(self) -> int:
@@ -93,11 +95,12 @@ class GateRights:
         answers: Sequence[bool],
         generation: int,
     ) -> None:
-        """Stores what the authorizer has allowed: `answers` has its answer to each action.
+        """Stores the permissions that the authorizer has given: `answers` has the authorizer's answer to each of
+        `actions`.
 
         `generation` is what `begin` returned before the authorizer was asked. The compiled request path (the gate)
         ignores permissions of an older generation than its own. Does nothing while the audit log has a line for each
-        permission, because the gate writes no such lines.
+        allowed operation, because the gate writes no such lines.
         """
         if audit_logger.isEnabledFor(AUDIT_LEVEL):
             return

@@ -48,11 +48,11 @@ def _submit(served: ServedApi, context: RequestContext, message: Any) -> None:
 def submit_part(
     handler: Handler, context: RequestContext, message: Any, work: Callable[[], Callable[[], object]]
 ) -> None:
-    """Runs `work`, which a handler leaves to the handler pool, and then the function that `work` returns, on the
+    """Runs `work`, a part of a handler's work, on the handler pool; then runs the function that `work` returns on the
     reactor's thread.
 
-    The client receives the same response to an error of `work` as to an error of the handler. Only the reactor's
-    thread may use it.
+    The client receives the same response to an error of `work` as to an error of the handler. Only the reactor's thread
+    may call this.
     """
     (served,) = (each for each in getattr(handler, DECLARATIONS) if each.key == context.api_key)
 

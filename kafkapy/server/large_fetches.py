@@ -1,8 +1,9 @@
 """Consumers whose last fetches met a batch that is larger than the bytes that the fetch permitted.
 
 A broker sends such a batch nevertheless if it is the first one of the response (KIP-74), so that the consumer makes
-progress, but slowly: each response has one such batch. Usual fetches are served by compiled code (the gate). It leaves
-one fetch with such a batch to Python in each NOTE_INTERVAL_MS and partition, and the Python handler calls `note`.
+progress, but slowly: each response has one such batch. Usual fetches are served by compiled code (the gate). For each
+partition, the gate leaves one fetch with such a batch every NOTE_INTERVAL_MS milliseconds to the handler in Python,
+which calls `note`.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ ClientOfFetch = Callable[[], FetchClient]
 class LargeFetch(NamedTuple):
     """The last fetch of a client from a partition in which the first batch was larger than the fetch permitted.
 
-    `offset` is the fetch offset and `batch_bytes` the size of the batch. The client permits `partition_max_bytes` for
-    the partition (max.partition.fetch.bytes) and `max_bytes` for the response: the least of its fetch.max.bytes, that
-    of the broker, and what its quota ever allows at once.
+    `offset` is the fetch offset, and `batch_bytes` the size of the batch. `partition_max_bytes` is the limit that the
+    client has set for the partition (max.partition.fetch.bytes). `max_bytes` is the limit for the whole response: the
+    smallest of the client's fetch.max.bytes, the broker's fetch.max.bytes, and the largest response that the client's
+    quota ever allows.
     """
 
     client: FetchClient
@@ -63,10 +65,11 @@ class LargeFetches:
         partitions: Mapping[TopicPartition, Partition],
         clock: Clock,
     ) -> None:
-        """Stores a LargeFetch for the partition of a consumer's fetch whose batch is larger than the fetch permits.
+        """Stores a LargeFetch for each partition of a consumer's fetch whose first batch is larger than the fetch
+        permits.
 
-        Does nothing if there is no such partition. Otherwise the compiled request path (the gate) serves such fetches
-        of the partition without Python for NOTE_INTERVAL_MS. `client` returns the client of the fetch.
+        For the next NOTE_INTERVAL_MS milliseconds, the compiled request path (the gate) then serves such fetches of
+        this partition without Python. Does nothing if no batch was too large. `client` returns the client of the fetch.
         """
         for asked, result in results:
             size = len(result.records)

@@ -40,7 +40,7 @@ class LeaderHints:
         self._leaders: dict[int, None] = {}
 
     def find(self, topic_partition: TopicPartition) -> LeaderHint:
-        """Returns the leader of a partition, -1 if unknown, and remembers it for `endpoints`."""
+        """Returns the leader of a partition, and stores it for `endpoints`. The leader's id is -1 if there is none."""
         found = self._services.replica_manager.find_partition(topic_partition)
         if not isinstance(found, Error):
             hint = LeaderHint(found.leader_id, found.leader_epoch)

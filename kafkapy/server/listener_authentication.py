@@ -61,7 +61,7 @@ class ListenerAuthentication:
     def delay(self, work: Callable[[], object]) -> None:
         """Runs `work` after connection.failed.authentication.delay.ms; at once if that is 0.
 
-        The response to a failed authentication is sent by such a `work`.
+        Delays the response to a failed authentication, which `work` sends.
         """
         if self.failure_delay_ms:
             self.reactor.schedule(self.failure_delay_ms, work)

@@ -55,8 +55,8 @@ def follow_acls(authorizer: Authorizer | None, controller: ControllerLoop, node_
     """Makes the authorizer follow the ACLs of the metadata if it is Kafka's StandardAuthorizer.
 
     The result of the returned Future is the first image that this node has caught up with; it is set when the
-    StandardAuthorizer has loaded that image's ACLs. If `authorizer` is None or an administrator's own class, the result
-    is set as soon as the node has caught up. Any thread; `controller` must have been started.
+    StandardAuthorizer has loaded that image's ACLs. If `authorizer` is None or a class of the administrator, the result
+    is set as soon as the node has caught up. Any thread may call this after the start of `controller`.
     """
     caught_up = controller.caught_up()
     if authorizer is None:

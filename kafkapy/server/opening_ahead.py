@@ -28,11 +28,12 @@ def open_ahead(
     entries: Mapping[TopicPartition, memoryview],
     on_opened: Callable[[Checked], None],
 ) -> None:
-    """Validates batches on the handler pool if that takes long, and calls `on_opened` on the reactor's thread.
+    """Validates the batches of a produce request on the handler pool if decompressing them takes long.
 
-    `on_opened` gets a dict with the batch headers, or the ApiError, of each partition whose batches were validated. If
-    validation is quick, `on_opened({})` is called at once, and nothing was validated. `submit` runs work on the handler
-    pool. `entries` must not change until `on_opened` is called. Only the reactor's thread may use it.
+    `on_opened` is called once. After a validation it gets {partition: the batch headers, or the ApiError} of the
+    partitions whose batches were validated, on the reactor's thread. If decompressing is quick, nothing is validated,
+    and `on_opened({})` is called before this function returns. `submit` runs work on the handler pool. `entries` must
+    not change until `on_opened` is called. Only the reactor's thread may use it.
     """
     work = {topic_partition: work_to_open(records) for topic_partition, records in entries.items()}
     if sum(work.values()) <= LARGEST_WORK:

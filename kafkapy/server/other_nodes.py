@@ -109,7 +109,8 @@ class OtherNodes:
         """Makes this node, while it is the active controller, fence brokers whose processes have died.
 
         A broker whose connection to this node ends is examined without waiting for its session to expire. Does nothing
-        if kafkapy.fence.dead.brokers.enable is false. Imports the module for this only when there is another broker.
+        if kafkapy.fence.dead.brokers.enable is false. The module that examines brokers is imported when it is first
+        needed.
         """
         if not self._config.kafkapy_fence_dead_brokers_enable:
             return

@@ -44,8 +44,8 @@ ReplicaKey = tuple[bytes, int]
 
 
 class ControllerChannels(NamedTuple):
-    """The channels of a node to the active controller; a slow request on one does not delay the others. The object does
-    not change after its construction.
+    """The channels of a node to the active controller, one for each purpose, so that a slow request delays only
+    requests for the same purpose. The object does not change after its construction.
     """
 
     forwarding: ControllerChannel
@@ -55,7 +55,8 @@ class ControllerChannels(NamedTuple):
 
     @classmethod
     def open(cls, config: BrokerConfig, thread: NodeThread, find_controller: FindController) -> ControllerChannels:
-        """Creates the channels, which connect at their first use, to the address that `find_controller` returns."""
+        """Creates the channels. Each channel connects at its first use, to the address that `find_controller` returns.
+        """
 
         def channel(name: str, retry_timeout_ms: int | None) -> ControllerChannel:
             return ControllerChannel(

@@ -148,8 +148,10 @@ class ClusterPersister(Persister):
 
         The pauses grow. There are at most MOST_ATTEMPTS attempts.
 
-        `attempt(broker_id, done)` sends the request to the coordinator of `key` (None: this broker) and calls `done`.
-        `on_done` is called once, with the last error, or NONE, and its message. `number` counts the attempts from 1.
+        `attempt(broker_id, done)` sends the request to the coordinator of `key`, and calls `done` with the error and
+        its message. `broker_id` is the id of the coordinator's broker, None if it is this broker. `on_done` is called
+        once, with the error of the last attempt, NONE after a success, and the error's message. `number` counts the
+        attempts from 1.
         """
 
         def done(error: Error, message: str | None) -> None:

@@ -79,8 +79,10 @@ class ShareSessions:
         return session
 
     def is_open(self, session: ShareSession | None) -> bool:
-        """Returns whether the session is in the table; it was removed if its connection was closed or another session
-        has replaced it."""
+        """Returns whether the session is still in the table.
+
+        A session is removed from the table when its connection is closed, or when another session replaces it.
+        """
         return session is not None and self._sessions.get(session.key) is session
 
     def open(self, key: SessionKey, partitions: Iterable[PartitionId], connection_id: str, limit: int) -> ShareSession:

@@ -41,14 +41,16 @@ class ClientSupport(Enum):
 class TransactionVerification:
     """The verification of transactional writes with the transaction coordinator. Only the reactor's thread may use it.
 
-    The callback of `check` has to append before it returns. A coordinator on this broker runs on the same thread, so
-    nothing can end the transaction between its answer and the append. A coordinator on another broker may end the
-    transaction before its answer to a verification arrives; a marker that was written to the partition in between
-    refuses the write (Apache Kafka's VerificationGuard). An added partition needs no such check: each transaction has
-    an epoch of its own.
+    The function `on_verified` that is passed to `check` has to append the records before it returns. A coordinator on
+    this broker runs on the same thread, so that nothing can end the transaction between the coordinator's answer and
+    the append. A coordinator on another broker may end the transaction while its answer is on the way. The write is
+    therefore refused if a transaction marker was written to the partition since the verification began (Apache Kafka's
+    VerificationGuard). This check is not needed if the coordinator was asked to add the partition to the transaction,
+    because each transaction of such a client has an epoch of its own.
 
-    The log stores the first sequence number of each write that is verified: if the first write of a producer is
-    refused, because the coordinator cannot be reached, the log must not append the second write instead.
+    The log stores the first sequence number of each write before the write is verified. If the verification of a
+    producer's first write fails, for example because the coordinator cannot be reached, the log then refuses the
+    producer's second write instead of appending it as the first one.
     """
 
     def __init__(
@@ -64,9 +66,13 @@ class TransactionVerification:
         find_coordinator: Callable[[str], int | None] = lambda transactional_id: None,
         make_remote: Callable[[], RemoteTransactionCoordinators] | None = None,
     ) -> None:
-        """`find_coordinator` returns the id of the broker that coordinates a transactional id, or None if that is this
-        broker or is not known. `make_remote` is called when a coordinator on another broker is first needed. While
-        `is_enabled` returns False, writes of clients that add partitions themselves are not verified."""
+        """`find_coordinator` returns the id of the other broker that coordinates a transactional id. It returns None if
+        this broker is the coordinator, or if the coordinator is not known.
+
+        `make_remote` returns the object that sends requests to coordinators on other brokers; it is called when the
+        first request has to be sent. If `is_enabled` returns False, partitions are not verified; they are only added to
+        transactions, for clients with ADD_PARTITIONS.
+        """
         self._coordinator = coordinator
         self._replica_manager = replica_manager
         self._schedule = schedule
@@ -91,11 +97,13 @@ class TransactionVerification:
         on_verified: OnVerified,
         first_sequence: Callable[[TopicPartition], int] | None = None,
     ) -> None:
-        """Calls `on_verified` once with the error of each partition; NONE permits the write.
+        """Verifies a transactional write to `partitions`, or adds them to the transaction if the client has
+        ADD_PARTITIONS.
 
-        `on_verified` may be called before this method returns. `first_sequence` returns the first sequence number that
-        is to be written to a partition; it is called for partitions that need verification. The argument is None if no
-        records are to be written.
+        `on_verified` is called once, with {partition: error}; the error NONE permits the write. It may be called before
+        this method returns. `first_sequence(partition)` returns the sequence number of the first record that is to be
+        written to the partition; it is called for each partition without records of the open transaction.
+        `first_sequence` is None if the caller has no sequence numbers.
         """
         results = dict.fromkeys(partitions, Error.NONE)
         unverified = frozenset(each for each in partitions if not self._has_open_transaction(each, producer))
@@ -155,9 +163,10 @@ class TransactionVerification:
     def _producer_epochs_and_time(
         self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch
     ) -> tuple[int, ...]:
-        """Returns (producer epoch, coordinator epoch, last timestamp) of the producer in a partition, () if unknown.
+        """Returns (producer epoch, coordinator epoch, last timestamp) of the producer in a partition.
 
-        Equal results of two calls show that no transaction marker was written to the partition between them.
+        Returns () if the partition has no entry of the producer. If two calls return the same, no transaction marker
+        was written to the partition between them.
         """
         partition = self._replica_manager.partitions.get(topic_partition)
         entry = None if partition is None else partition.log.producers.entries.get(producer.producer_id)

@@ -42,9 +42,10 @@ class Claim:
         self._version = -1
 
     def take(self, metadata_offset: int) -> None:
-        """Makes this broker the writer; `metadata_offset` is that of the image that the broker is about to show.
+        """Makes this broker the writer of the mirror.
 
-        Raises NotTheWriter if the present writer claimed the mirror at a larger offset, and KazooException.
+        `metadata_offset` is the offset of the metadata image that the broker is about to write to the mirror. Raises
+        NotTheWriter if the present writer claimed the mirror at a larger offset, and KazooException.
         """
         value = {"version": 1, "brokerid": self._node_id, "metadata_offset": metadata_offset}
         data = encode_json(value)

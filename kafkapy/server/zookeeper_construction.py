@@ -96,8 +96,7 @@ class ViewFollower:
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Receives a new image on the quorum thread, and posts a notification of the service to the reactor's thread.
 
-        If an earlier notification has been posted but has not run yet, that one covers this image too, and no other is
-        posted.
+        Does not post another notification if an earlier one has not run yet, because that one covers this image too.
         """
         names = {topic.name for topic in (*delta.changed_topics.values(), *delta.deleted_topics.values())}
         names |= {name for resource_type, name in delta.changed_configs if resource_type == TOPIC_RESOURCE}

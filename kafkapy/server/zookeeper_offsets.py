@@ -30,8 +30,8 @@ class ZooKeeperOffsets:
     may use it.
 
     `local` returns the offsets if this broker serves the znodes, otherwise None. `find_leader` returns the id of the
-    broker that serves the znodes, or None if this is the present broker or there is none. `make_requests` constructs an
-    object that sends requests to other brokers.
+    other broker that serves the znodes; None if this broker serves them, or no broker does. `make_requests` constructs
+    an object that sends requests to other brokers.
     """
 
     def __init__(
@@ -53,10 +53,11 @@ class ZooKeeperOffsets:
         *,
         may_forward: bool,
     ) -> None:
-        """Writes the offsets of a group; calls `on_done` with {partition: error, which may be NONE}.
+        """Writes the offsets of a group; calls `on_done` with {partition: error}, in which NONE means success.
 
-        The error is COORDINATOR_NOT_AVAILABLE while no broker serves the znodes, or if another broker serves them and
-        `may_forward` is False, because another broker has forwarded the request to this one.
+        If another broker serves the znodes, forwards the request to that broker. The error is COORDINATOR_NOT_AVAILABLE
+        if no broker serves the znodes, or if the request would have to be forwarded and `may_forward` is False.
+        `may_forward` is False for a request that another broker has forwarded to this one.
         """
         local = self._local()
         if local is not None:
@@ -97,8 +98,9 @@ class ZooKeeperOffsets:
     ) -> None:
         """Reads the offsets of a group; calls `on_done` with {partition: (offset, error)}; the offset is -1 if unknown.
 
-        The error is COORDINATOR_NOT_AVAILABLE while no broker serves the znodes, or if another broker serves them and
-        `may_forward` is False, because another broker has forwarded the request to this one.
+        If another broker serves the znodes, forwards the request to that broker. The error is COORDINATOR_NOT_AVAILABLE
+        if no broker serves the znodes, or if the request would have to be forwarded and `may_forward` is False.
+        `may_forward` is False for a request that another broker has forwarded to this one.
         """
         local = self._local()
         if local is not None:
@@ -152,7 +154,7 @@ def _commit_locally(
 def tree_leader(image: MetadataImage, own_id: int) -> int | None:
     """Returns the id of the broker that serves the znodes: the leader of the partition that stores them.
 
-    Returns None if that is the broker `own_id`, or if there is no leader.
+    Returns None if the broker `own_id` serves the znodes, or if the partition has no leader.
     """
     partition = image.topics.partition(ZOOKEEPER_TREE_TOPIC, 0)
     return None if partition is None or partition.leader in (-1, own_id) else int(partition.leader)

@@ -313,9 +313,9 @@ class ControllerRequests:
     ) -> None:
         """Makes one change: by `operation` if this node is the active controller, otherwise by sending `request` to it.
 
-        `outcomes_of_result` gets the result of `operation`, `outcomes_of_response` the response to `request`. They
-        return for each changed element (error code, message), or an object with error_code and error_message.
-        `on_done` gets the text of the first error; None if there is none.
+        `outcomes_of_result` is called with the result of `operation`, or `outcomes_of_response` with the response to
+        `request`. Both return an outcome for each changed element: (error code, message), or an object with error_code
+        and error_message. `on_done` is called with the text of the first error, or with None if there is no error.
         """
         services = self._services
         post = services.reactor.post
@@ -337,9 +337,9 @@ class ControllerRequests:
     ) -> None:
         """Makes one change by `operation` on this node, which is the active controller.
 
-        `outcomes_of_result` gets the operation's result, and returns for each changed element (error code, message),
-        or an object with error_code and error_message. `on_done` gets the text of the first error; None if there is
-        none.
+        `outcomes_of_result` is called with the operation's result. It returns an outcome for each changed element:
+        (error code, message), or an object with error_code and error_message. `on_done` is called with the text of the
+        first error, or with None if there is no error.
         """
         post = self._services.reactor.post
 

@@ -42,8 +42,9 @@ def make_digest_md5(config: BrokerConfig, environment: Mapping[str, str] = os.en
 def _jaas_entries(config: BrokerConfig, environment: Mapping[str, str]) -> Sequence[JaasEntry]:
     """Returns the login modules for ZooKeeper's clients.
 
-    If the configuration key JAAS_KEY is set, this is the module in its value. Otherwise these are the modules in the
-    JAAS file; the list is empty if there is no file or it has none. Raises ConfigError for a malformed configuration.
+    If the configuration key JAAS_KEY is set, returns the module in its value. Otherwise returns the modules in the JAAS
+    file; the list is empty if there is no JAAS file, or if the file has no modules for ZooKeeper. Raises ConfigError
+    for a malformed configuration.
     """
     text = SaslSettings(config, ZOOKEEPER_LISTENER_NAME).jaas_config(DIGEST_MD5)
     if text is not None:

@@ -69,15 +69,18 @@ class _Key(NamedTuple):
 class BrokerAudit:
     """Counts the records of the audited partitions that this broker leads, and writes the counts every ten seconds.
 
-    The counts are derived from the logs, up to the last stable offset, and are written in one transaction with the
-    offsets that they go up to. After an error, after a kill and on the next leader, counting begins again at these
-    offsets, so that each record is counted once. `start` and `stop` are called by the thread of the broker, `logs` is
-    used on the reactor's thread, everything else on the thread of this object.
+    Records are counted from the logs, up to the last stable offset. One transaction writes the counts together with the
+    offset in each partition up to which records are counted. After an error, after a kill and on the next leader,
+    counting begins again at these offsets, so that each record is counted once. `start` and `stop` are called by the
+    thread of the broker, `logs` is used on the reactor's thread, everything else on the thread of this object.
     """
 
     def __init__(self, logs: AuditedLogs, writer: Writer, on_reactor: OnReactor, clock: Clock) -> None:
-        """Creates an audit that is not started. `on_reactor` runs work on the reactor's thread and returns its result,
-        or raises CancelledError when this thread has ended."""
+        """Creates an audit that is not started.
+
+        `on_reactor` runs work on the reactor's thread and returns its result. It raises CancelledError if the reactor's
+        thread has ended.
+        """
         self.logs = logs
         self._writer = writer
         self._on_reactor = on_reactor

@@ -1,4 +1,4 @@
-"""Writes the broker's counts, and the positions in the logs up to which they go, in one transaction."""
+"""Writes the counts of the audit, and the offsets up to which records are counted, in one transaction."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ _CLIENT_TIMEOUT_MS = 10_000
 
 
 class CountWriter:
-    """A client of the cluster, on the audit's thread. Connects when it is first used; every method may block for some
-    ten seconds and may raise KafkapyError.
+    """A client of the cluster, which writes the counts of the audit. Only the audit's thread may use it.
 
-    A broker that starts again under its node id ends the transaction of the process that was killed, so that the counts
-    and positions are always those of the last committed transaction. After an error, the caller calls `close`, forgets
-    what it has counted, and begins again with `positions`.
+    Connects when it is first used. Every method may block for some ten seconds, and may raise KafkapyError.
+
+    All processes of a broker use the same transactional id. If a broker was killed and starts again, it therefore ends
+    the open transaction of the killed process, and the stored counts and positions are always those of a committed
+    transaction. After an error, the caller calls `close`, forgets what it has counted, and begins again with
+    `positions`.
     """
 
     def __init__(self, properties: Mapping[str, Any], node_id: int) -> None:
@@ -41,7 +43,9 @@ class CountWriter:
         return self._producer is not None
 
     def open(self) -> None:
-        """Creates the topic of the counts if it does not exist, and ends the transaction of a former process."""
+        """Creates the topic of the counts if it does not exist, and ends a transaction that this broker's killed
+        process has left open.
+        """
         if self._producer is not None:
             return
         with Admin(admin_keys(self._properties)) as admin:
@@ -78,7 +82,7 @@ class CountWriter:
         producer.commit_transaction()
 
     def close(self) -> None:
-        """Closes the connections, and leaves an open transaction to the next `open`."""
+        """Closes the connections. A transaction that is still open is ended by the next call of `open`."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.close(0)

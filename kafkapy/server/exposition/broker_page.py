@@ -42,8 +42,9 @@ LIVENESS_TIMEOUT_S = 5.0
 
 
 class BrokerPage:
-    """Builds the metrics page and the health pages; keeps state between requests. The metrics listener's thread
-    only."""
+    """Builds the metrics page and the health pages; keeps state between requests. Only the metrics listener's thread
+    may use it.
+    """
 
     def __init__(
         self, services: Services, log_cleaner: LogCleaner, socket_server: SocketServer, state: Callable[[], int]

@@ -103,8 +103,8 @@ CONTROLLER_VERSIONS = {ApiKey.FETCH: (4, 18), ApiKey.ALTER_PARTITION: (2, 3)}
 
 
 def broker_versions(*, has_zookeeper: bool) -> dict[ApiKey, tuple[int, int]]:
-    """Returns the lowest and highest version of the APIs of which a broker does not serve all versions.
+    """Returns {API: (lowest version, highest version)} of the APIs of which a broker serves only some versions.
 
-    With `has_zookeeper` the broker also serves the versions that access offsets in ZooKeeper.
+    If `has_zookeeper` is True, the broker also serves the versions that access offsets in ZooKeeper.
     """
     return BROKER_VERSIONS if has_zookeeper else {**BROKER_VERSIONS, **_VERSIONS_WITHOUT_ZOOKEEPER}

@@ -1,11 +1,12 @@
 """DescribeAcls, CreateAcls, DeleteAcls, versions 0 to 3 (KIP-140).
 
 This node describes the ACLs in its own metadata; the active controller changes ACLs, with Kafka's checks. Without an
-authorizer that uses these ACLs, each creation and each filter gets SECURITY_DISABLED. A request with an UNKNOWN element
-closes the connection; a creation with an element ANY fails as a whole.
+authorizer that uses these ACLs, each creation and each filter gets SECURITY_DISABLED. A request in which a resource
+type, pattern type, operation or permission is UNKNOWN closes the connection. A creation in which one of them is ANY
+fails as a whole.
 
-Version notes: version 0 has no pattern types; every name is literal. Apache Kafka 4 no longer serves version 0,
-which 3.9 serves.
+Version notes: version 0 has no pattern types; every name is literal. Apache Kafka 4 no longer serves version 0, which
+3.9 serves.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ def _deleted(results: Sequence[DeletedAcls]) -> DeleteAclsResponse:
 
 
 def _has_acls(context: RequestContext) -> bool:
-    """Returns whether the authorizer uses the ACLs of the metadata; an administrator's own class may not."""
+    """Returns whether the authorizer is the StandardAuthorizer, which uses the ACLs of the metadata."""
     return isinstance(context.services.authorizer, StandardAuthorizer)
 
 

@@ -4,8 +4,8 @@ On a broker's listener, the response has the cluster id, the controller, and the
 controller's listener, it has the registered controllers instead of the brokers (KIP-919), and the active controller. A
 client that expects the other kind of listener gets MISMATCHED_ENDPOINT_TYPE.
 
-Permissions: none on a broker, but only a client with Describe on the cluster learns what it may do on the cluster. On a
-controller Alter on the cluster.
+Permissions: none on a broker; the response has the operations that the client may perform on the cluster only if the
+client has Describe on the cluster. On a controller, Alter on the cluster.
 
 Version notes: from version 1 on the client names the kind of listener; from version 2 on it may ask for fenced brokers.
 """

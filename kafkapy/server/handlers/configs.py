@@ -253,11 +253,12 @@ def _narrow(
     wanted: Container[ConfigResource],
     answer: Callable[[dict[ConfigResource, ErrorMessage]], Any],
 ) -> bool:
-    """Limits a request that may be forwarded to the resources `wanted`, which the active controller has to handle.
+    """Makes the request that will be forwarded contain only the resources in `wanted`, which the active controller has
+    to handle. Does nothing and returns True if the request cannot be forwarded.
 
-    The response to the client will be `answer(results)`, with the active controller's results for these resources. If
-    no resource is wanted, there is nothing to forward: sends the response `answer({})` and returns False. Returns True
-    if the caller has to continue.
+    Returns True if the caller has to continue. The response to the client will be `answer(results)`, with the active
+    controller's results for these resources. Returns False if the request has no such resource: the response
+    `answer({})` was sent then, because there is nothing to forward.
     """
     if context.payload is None:
         return True
@@ -394,9 +395,9 @@ def _find_invalid(
 ) -> dict[ConfigResource, ErrorMessage]:
     """Returns the resources whose changes are invalid independently of the metadata, with their errors.
 
-    `keys` are the resources of the request; a resource that is in them more than once is invalid. The logger levels of
-    another node are invalid. The configuration of another broker is valid only on a listener of the controller. With
-    `replaces_all` the changes replace all overrides of their resource.
+    `keys` are the resources of the request; a resource that the request names more than once is invalid. Changes of the
+    logger levels of another node are invalid. Changes of the configuration of another broker are invalid except on a
+    listener of the controller. If `replaces_all` is True, the changes replace all overrides of their resource.
     """
     own_only = (BROKER_LOGGER_RESOURCE,) if context.session.is_controller else (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE)
     failed: dict[ConfigResource, ErrorMessage] = {}
@@ -420,7 +421,7 @@ def _check_stores(
 ) -> None:
     """Raises ApiError if the changes set key or trust stores that a TLS listener of this broker cannot use.
 
-    With `replaces_all` the changes replace all overrides of the resource.
+    If `replaces_all` is True, the changes replace all overrides of the resource.
     """
     services = context.services
     if services.tls_listeners is None or resource != (BROKER_RESOURCE, str(services.node_id)):
@@ -498,7 +499,9 @@ def _incrementally_altered(
 def _in_order(
     keys: list[ConfigResource], results: Mapping[ConfigResource, ErrorMessage], default: ErrorMessage | None
 ) -> list[tuple[ConfigResource, ErrorMessage]]:
-    """Returns each of `keys`, the resources of the request, once and in order, with its result in `results`; if
-    `default` is not None, every resource has the result `default`.
+    """Returns (resource, result) of each resource of the request, once, in the order of the request.
+
+    `keys` are the resources of the request. The result is `default` for every resource, or the resource's entry in
+    `results` if `default` is None.
     """
     return [(key, results[key] if default is None else default) for key in dict.fromkeys(keys)]

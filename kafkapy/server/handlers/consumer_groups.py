@@ -85,9 +85,10 @@ def handle_consumer_group_heartbeat(
 
 
 def _not_describable(context: RequestContext, topics: AbstractSet[str]) -> AbstractSet[str]:
-    """Returns those of `topics` that the client may not describe. The denials are not logged.
+    """Returns the topics among `topics` that the client may not describe.
 
-    `topics` match the regular expression of a subscription, so that the client has not named them itself.
+    These topics match the regular expression of a subscription. The client has not named them itself, so that the
+    denials are written to the audit log only at TRACE.
     """
     return denied_names(context, Operation.DESCRIBE, ResourceType.TOPIC, topics, log_if_denied=False)
 

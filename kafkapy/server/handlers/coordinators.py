@@ -59,7 +59,7 @@ def handle_find_coordinator(context: RequestContext, request: FindCoordinatorReq
 
 
 def _find_permitted(context: RequestContext, key_type: int, key: str) -> _Coordinator:
-    """Returns the coordinator if the client may find it, otherwise the error."""
+    """Returns the coordinator of `key`; the result has an error instead of a broker if the client may not find it."""
     try:
         if key_type == _GROUP:
             check_group(context, Operation.DESCRIBE, key)

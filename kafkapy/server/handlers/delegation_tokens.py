@@ -170,11 +170,12 @@ def _change(
     answer: Callable[[int], Any],
     failure: Callable[[Error, str | None], Any],
 ) -> None:
-    """Renews or expires the token with this HMAC by the controller's function `decide`.
+    """Renews or expires the token whose HMAC is `hmac`: the controller runs its function `decide`, which makes the
+    change.
 
-    `decide` gets the image, the client's principal, the HMAC, the period, the settings of tokens and the time (ms).
-    `period_ms` is the requested period. Once the change is committed, the response is `answer(expiry time in ms)`, or
-    `failure(error, message)` if it failed.
+    `decide` is called with the metadata image, the client's principal, the HMAC, the period, the settings of tokens and
+    the time (ms). `period_ms` is the period that the client requests. Once the change is committed, the response is
+    `answer(expiry time in ms)`, or `failure(error, message)` if the change failed.
     """
     _check_may_ask(context)
     settings, clock = TokenSettings.from_config(context.services.config), context.services.clock

@@ -148,9 +148,10 @@ def _permitted(
 
 
 def charge_fetch(context: RequestContext, params: FetchParams, results: Results) -> int:
-    """Charges the response to the quotas of the consumer, and returns the throttle time; followers have none.
+    """Charges the response to the quotas of the consumer, and returns the throttle time in milliseconds.
 
-    Nothing is charged to the quota of bytes if the client is throttled, because the response will have no records.
+    The result is 0 for a follower, which these quotas do not limit. If the consumer is throttled, nothing is charged to
+    its quota of bytes, because the response will have no records.
     """
     cost = context.cost
     if cost is None:
@@ -189,8 +190,8 @@ def count_results(context: RequestContext, params: FetchParams, results: Results
 def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
     """Returns the parameters of the request, limited by the broker's configuration.
 
-    The time for which the request has waited already, for the compiled request path (the gate), is subtracted from
-    max_wait_ms.
+    If the compiled request path (the gate) has already made the request wait for data, the time of this wait is
+    subtracted from max_wait_ms.
     """
     version = context.api_version
     has_replica_state = version >= FetchRequest.FIRST_VERSION_WITH_REPLICA_STATE

@@ -63,7 +63,10 @@ class EncodedResponse:
         self.body = body
 
     def delayed(self, version: int, throttle_ms: int) -> EncodedResponse:
-        """Returns the response with this throttle time, its first field; in versions without the field, unchanged."""
+        """Returns the response with the throttle time `throttle_ms`, which is the first field of the encoded body.
+
+        Returns this object unchanged if the response has no throttle time in this version.
+        """
         if version < MetadataResponse.FIRST_VERSION_WITH_THROTTLE_TIME_MS:
             return self
         return EncodedResponse(throttle_ms.to_bytes(4, "big") + self.body[4:])
@@ -180,8 +183,8 @@ def _permitted(
 ) -> tuple[list[TopicImage], list[MissingTopic], list[TopicAnswer]]:
     """Returns the topics of `found` and of `missing` that the client may describe, and the answers for denied topics.
 
-    With `may_create` the caller will create the missing topics. The second list then lacks those for which the client
-    has the permission CREATE neither on the topic nor on the cluster.
+    If `may_create` is True, the caller will create the missing topics. A missing topic for which the client has the
+    permission CREATE neither on the topic nor on the cluster is then a denied topic.
     """
     is_all = _asks_for_all(request, context.api_version)
     names = [topic.name for topic in found] + [name for name, _ in missing if name is not None]
@@ -214,8 +217,10 @@ def _asks_for_all(request: MetadataRequest, version: int) -> bool:
 def _find_topics(
     request: MetadataRequest, version: int, image: MetadataImage
 ) -> tuple[list[TopicImage], list[MissingTopic]]:
-    """Returns the requested topics that exist, and (name, id) of each other topic. A topic that is repeated is returned
-    once. Raises ApiError for an invalid request."""
+    """Returns the requested topics that exist, and (name, id) of each requested topic that does not exist.
+
+    A topic that is requested more than once is returned once. Raises ApiError for an invalid request.
+    """
     if request.topics is None or _asks_for_all(request, version):
         return list(image.topics.by_name.values()), []
     if version < TOPIC_ID_VERSION:

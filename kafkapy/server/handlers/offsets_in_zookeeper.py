@@ -1,8 +1,12 @@
-"""OffsetCommit 0 and OffsetFetch 0, whose offsets are in ZooKeeper: in the tree of `zookeeper.listener`.
+"""OffsetCommit 0 and OffsetFetch 0, which write and read offsets of groups in ZooKeeper's znodes.
 
-Every broker answers these requests, as Kafka's brokers did when they stored offsets in ZooKeeper. The group coordinator
-does not take part, and the client need not be a member of the group. A broker that does not serve the tree checks the
-client's permissions, and forwards the request to the broker that serves the tree.
+A kafkapy broker can serve a tree of znodes to ZooKeeper's clients, as a ZooKeeper server does: if the configuration has
+`zookeeper.listener`, the broker that leads the partition in which the tree is stored serves it. The offsets are in this
+tree.
+
+Every broker answers these requests, as Kafka's brokers did when they stored offsets in ZooKeeper. A broker that does
+not serve the tree checks the client's permissions, and forwards the request to the broker that serves the tree. The
+group coordinator does not take part, and the client need not be a member of the group.
 """
 
 from __future__ import annotations

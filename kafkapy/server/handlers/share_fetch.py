@@ -383,9 +383,9 @@ def _acknowledge(
     """Acknowledges records; calls `on_results` with the error and message of each partition when all acknowledgements
     are durable or refused.
 
-    `acks` are the acknowledged batches by partition. A partition in `refused` gets the error there; every other one is
-    in `permitted`. Invalid batches get INVALID_REQUEST instead, unless the topic id is unknown. Only a request with
-    `is_renewal` may renew locks.
+    `acks` are the acknowledged batches by partition. `refused` has the errors of the partitions that the client may not
+    use; every other partition is in `permitted`. A partition with invalid batches gets INVALID_REQUEST instead of its
+    error in `refused`, unless the topic id is unknown. Locks may be renewed only if `is_renewal` is True.
     """
     results: AckResults = {}
     remaining = len(acks)
@@ -453,7 +453,8 @@ def _not_loaded_error(context: RequestContext, topic_partition: TopicPartition) 
 def _set_current_leader(
     data: Any, leader_class: Any, context: RequestContext, topic_id: bytes, nodes: LeaderHints
 ) -> None:
-    """Sets the current leader of the partition in its part of a response, and adds the leader's address to `nodes`.
+    """Sets the current leader of a partition in `data`, the partition's entry in a response, and adds the leader's
+    address to `nodes`.
 
     `leader_class` is the LeaderIdAndEpoch class of the response. A topic that does not exist has the leader -1.
     """

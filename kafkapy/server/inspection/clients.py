@@ -1,5 +1,8 @@
-"""The fetches of clients and the delays by quotas, as the broker knows them. Reads objects of the reactor's thread
-while it runs: each number is correct at one moment."""
+"""The fetches of clients and the delays by quotas, as the broker knows them.
+
+The functions read objects of the reactor's thread, which may change them at the same time: each number is correct at
+one moment.
+"""
 
 from __future__ import annotations
 

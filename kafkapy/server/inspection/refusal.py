@@ -17,7 +17,10 @@ class Refusal(Exception):
 
 
 def whole(name: str, text: str, most: int = LARGEST_NUMBER) -> int:
-    """Returns `text` as a whole number from 0 to `most`; raises Refusal, which calls it `name`, for any other text."""
+    """Returns the number in `text`, which must be a whole number from 0 to `most`.
+
+    Raises Refusal for any other text. `name` is the name of the value in the error's message.
+    """
     if not (text.isascii() and text.isdigit()) or len(text) > 19 or int(text) > most:
         raise Refusal(400, f"{name}={text[:40]} is not a whole number from 0 to {most}.")
     return int(text)

@@ -63,8 +63,9 @@ def describe_partition(partition: Partition) -> dict[str, Any]:
 def segments_page(log: Log, start: int, limit: int, pace: Callable[[], None]) -> dict[str, Any]:
     """Returns the JSON object of a page with at most `limit` segments, the oldest first.
 
-    The first segment is the one that contains offset `start` or, if there is none, begins after it. The object's `next`
-    is the value of `start` for the following page, None on the last page. Raises Refusal if a file cannot be read.
+    The page begins with the segment that contains the offset `start`. If no segment contains it, the page begins with
+    the next segment, or with the last one if `start` is after the end of the log. The object's `next` is the value of
+    `start` for the following page, None on the last page. Raises Refusal if a file cannot be read.
     """
     end_offset = log.log_end_offset
     every = log.segments.between(0, end_offset + 1)

@@ -248,7 +248,7 @@ class ClientQuotas:
         self._kinds[key].note_delay(principal, client_id, throttle_ms, self._reactor.monotonic_ms)
 
     def waiting(self, key: str, monotonic_ms: int) -> int:
-        """Returns the number of delays of clients that a quota has caused and that have not ended at `monotonic_ms`.
+        """Returns how many delays of clients by one quota still last at `monotonic_ms`.
 
         `key` is the configuration key of the quota, such as producer_byte_rate. Any thread may call it.
         """

@@ -33,7 +33,7 @@ class Delays:
         self._by_bucket.pop(bucket, None)
 
     def waiting(self, monotonic_ms: int) -> int:
-        """Returns the number of delays that have not ended at `monotonic_ms`; Kafka's metric of it is queue-size.
+        """Returns how many delays still last at `monotonic_ms`; Kafka's metric for this number is queue-size.
 
         As in Kafka, the delay of a client that disconnects counts until its end.
         """

@@ -130,7 +130,10 @@ class MutationQuota:
         return throttle_ms
 
     def remaining_ms(self, monotonic_ms: int) -> int:
-        """Returns how many milliseconds of the throttle time that was measured last remain at `monotonic_ms`, or 0."""
+        """Returns how much of the throttle time remains at `monotonic_ms`, in milliseconds; 0 if it has passed.
+
+        This is the throttle time that `charge` measured last.
+        """
         return max(0, self._throttle_ms - (monotonic_ms - self._measured_ms)) if self._throttle_ms else 0
 
 
@@ -162,8 +165,9 @@ class MutationQuotas:
         self._buckets: dict[Bucket, MutationBucket] = {}
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
-        """Applies the limits controller_mutation_rate in `quotas`, the quotas of a metadata image: {entity: {key:
-        value}}.
+        """Applies the limits that the quotas of a metadata image set for controller_mutation_rate.
+
+        `quotas` maps each entity, such as a user, to {quota key: limit}.
         """
         self._limits.apply(quotas)
         if self._limits.is_empty:
@@ -174,7 +178,7 @@ class MutationQuotas:
     ) -> MutationQuota | None:
         """Returns the quota for one request of the client, or None if nothing limits the client.
 
-        With `is_strict` a request that exceeds the quota is refused instead of served.
+        If `is_strict` is True, a request that exceeds the quota is refused instead of served.
         """
         limit = self._limits.find(principal, client_id)
         if limit is None:
@@ -202,7 +206,10 @@ class MutationQuotas:
             self._delays.drop(bucket)
 
     def waiting(self, monotonic_ms: int) -> int:
-        """Returns the number of delays of clients that have not ended at `monotonic_ms`. Any thread may call it."""
+        """Returns how many delays by this quota (controller_mutation_rate) still last at `monotonic_ms`.
+
+        Each delay is that of a client whose changes exceeded the quota. Any thread may call it.
+        """
         return self._delays.waiting(monotonic_ms)
 
     def spending(self, monotonic_ms: int) -> list[MutationSpending]:

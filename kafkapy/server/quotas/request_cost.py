@@ -67,8 +67,9 @@ class RequestCost:
     def __init__(
         self, quotas: Sensors, principal: Principal, client_id: str, size: int, started_ns: int, *, is_exempt: bool
     ) -> None:
-        """`started_ns` is the time of `perf_counter_ns` when the interpreter received the request; `is_exempt` says
-        whether the quota of time does not apply to it."""
+        """`started_ns` is the time of `perf_counter_ns` when the interpreter received the request. `is_exempt` is True
+        if the quota of time (request_percentage) does not apply to the request.
+        """
         self._quotas = quotas
         self._principal = principal
         self._client_id = client_id
