@@ -1,4 +1,4 @@
-"""One listener's socket: bound, then listening, then handing accepted connections to the reactor."""
+"""The listening socket of one listener, which passes accepted connections to the reactor."""
 
 from __future__ import annotations
 

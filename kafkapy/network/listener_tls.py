@@ -1,6 +1,6 @@
 """The TLS of a node's listeners: their contexts, the principals of their clients, and changes of their stores.
 
-A node without such listeners does not import this module.
+A node whose listeners do not use TLS does not import this module.
 """
 
 from __future__ import annotations
@@ -62,8 +62,11 @@ class ListenerTls:
         return Principal(USER_TYPE, self._mapping.principal_name(subject_text(certificate)))
 
     def check(self, overrides: Mapping[str, str]) -> None:
-        """Raises ConfigError if the listener could not use the key store and trust store that it would have with
-        `overrides`, the complete dynamic configuration of the broker (text by key)."""
+        """Raises ConfigError if the listener could not use its key store and trust store after a change of the
+        configuration.
+
+        `overrides` is the complete dynamic configuration of the broker after the change (text by key).
+        """
         settings = listener_ssl_settings(self._config, self._name, self._protocol, overrides)
         if settings == self._material.settings and not self._has_changed_files():
             return
@@ -127,9 +130,13 @@ class TlsListeners:
         return self._listeners.get(name)
 
     def check(self, overrides: Mapping[str, str], names: Collection[str]) -> None:
-        """Raises ConfigError if a listener could not use the stores that it would have with `overrides`, the complete
-        dynamic configuration of the broker. `names` are the keys that the request sets or removes; other listeners are
-        not checked."""
+        """Raises ConfigError if a listener could not use its key store and trust store after a change of the
+        configuration.
+
+        `overrides` is the complete dynamic configuration of the broker after the change (text by key). `names` are the
+        keys that the change sets or removes. A listener is checked only if one of them is a key of its stores, with the
+        listener's prefix.
+        """
         for name, listener in self._listeners.items():
             prefix = listener_prefix(name)
             own = [key.removeprefix(prefix) for key in names if key.startswith(prefix)]
@@ -137,6 +144,6 @@ class TlsListeners:
                 listener.check(overrides)
 
     def refresh(self) -> None:
-        """Reads the key store and trust store again of each listener whose configuration or files have changed."""
+        """Reads each listener's key store and trust store again if their configuration or files have changed."""
         for listener in self._listeners.values():
             listener.refresh()

@@ -32,8 +32,11 @@ FAILED_AUTHENTICATION = "Failed authentication with /%s (channelId=%s) (%s)"
 
 
 def log_callback_error(error: BaseException) -> None:
-    """Logs an error that was raised by a function which the reactor called: one that was posted, that a timer calls, or
-    that is called when a connection is closed."""
+    """Logs an exception that was raised by a function which the reactor has called.
+
+    The reactor calls functions that were posted to it, the functions of timers, and functions for connections that were
+    closed.
+    """
     logger.error("Uncaught error on the reactor thread", exc_info=error)
 
 
