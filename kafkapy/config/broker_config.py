@@ -153,12 +153,12 @@ class BrokerConfig(BrokerKeys):
         return changed, complaints
 
     def reload(self, properties: Mapping[str, str]) -> tuple[set[str], set[str]]:
-        """Applies a changed configuration file: its keys whose update mode is cluster-wide. `properties` is its
-        content.
+        """Applies a changed configuration file, whose content is `properties`. Only keys with the update mode
+        cluster-wide change.
 
-        Returns the keys whose value changed, and the keys that differ but need a restart. Raises ConfigError, and
-        changes nothing, if the broker cannot work with `properties`. Changes made through the protocol still override
-        the file.
+        Returns two sets: the keys whose value has changed, and the keys that differ in the file but can be changed only
+        by a restart. Raises ConfigError, and changes nothing, if the broker cannot work with `properties`. Changes made
+        through the protocol still override the file.
         """
         fresh = BrokerConfig(properties)
         static, originals = dict(self._static), dict(self.originals)
@@ -301,9 +301,10 @@ class BrokerConfig(BrokerKeys):
     def _advertised_of_controller(self, advertised: list[Listener]) -> list[Listener]:
         """Returns the advertised listeners of this controller, in the order of `controller.listener.names`.
 
-        A listener that is not in `advertised` is advertised with the address that it binds to. If that is every
-        interface, the first listener in this order gets the address that `controller.quorum.voters` has for this node.
-        Without such an address, and for every other listener, the host is empty.
+        A listener that is not in `advertised` is advertised with the address that it binds to. If it binds to every
+        interface, this address cannot be advertised: the first listener then gets the address that
+        `controller.quorum.voters` has for this node. Every other listener, and the first one if there is no such
+        address, gets an empty host.
         """
         found: list[Listener] = []
         for index, name in enumerate(self.controller_listener_names):

@@ -35,8 +35,8 @@ class SaslSettings:
     def value(self, mechanism: str, key: str) -> Any:
         """Returns the value of `key` for a SASL mechanism of this listener.
 
-        This is the first that is set of `listener.name.<listener>.<mechanism>.<key>`, `listener.name.<listener>.<key>`
-        and `key`.
+        The first of these keys that is set has the value: `listener.name.<listener>.<mechanism>.<key>`,
+        `listener.name.<listener>.<key>`, `key`.
         """
         text = self._config.text(f"{self._prefix(mechanism)}{key}")
         if text is None:

@@ -36,7 +36,8 @@ def load_class(text: str) -> type:
 def load_class_of_key(key: str, text: str, purpose: str) -> type:
     """Returns the class that the value `text` of a key names. Raises ConfigError, which names the key.
 
-    For the error, `purpose` says what a Java class in this place would do, such as "validate tokens".
+    `purpose` is the task of the Java class that Kafka's users name in this key, such as "validate tokens". The error's
+    text contains it, because kafkapy cannot run a Java class.
     """
     try:
         return load_class(text)

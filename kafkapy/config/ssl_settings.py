@@ -15,10 +15,10 @@ CLIENT_AUTH_NONE = "none"
 
 
 class StoreSettings(NamedTuple):
-    """The settings of a key store or a trust store.
+    """The settings of a key store or a trust store: a file, or a store that the configuration contains itself.
 
-    `content` is the certificates, and `key` the private key, as PEM text, if the configuration contains them itself
-    instead of naming the file `location`.
+    `location` is the path of the file. If the configuration contains the store, `content` has the certificates and
+    `key` the private key, both as PEM text.
     """
 
     type: str

@@ -90,7 +90,7 @@ _CHAINS = tuple(tuple(name for name, _ in chained) for chained in TOPIC_SYNONYMS
 def broker_synonyms(name: str) -> tuple[str, ...]:
     """Returns the broker keys that set the same value as `name`; an earlier key in the result overrides a later one.
 
-    For a key with a listener's prefix, these are that key and the keys without the prefix.
+    If `name` has a listener's prefix, the result is `name`, followed by the keys without the prefix.
     """
     if name.startswith("listener.name."):
         _, _, plain = name.removeprefix("listener.name.").partition(".")
