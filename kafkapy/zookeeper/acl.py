@@ -115,8 +115,9 @@ def resolved_acl(
 ) -> Acl:
     """Returns the ACL to store if a client with `identities` requests the ACL `requested`; removes duplicates.
 
-    An entry with the scheme auth is replaced by one for each of the client's own identities. Raises OperationError
-    INVALID_ACL for an invalid or empty ACL, and for a scheme that is not one of `schemes`, world and auth.
+    An entry with the scheme auth is replaced by an entry for each identity that the client has proved. Raises
+    OperationError INVALID_ACL for an invalid or empty ACL, and for an entry whose scheme is neither world nor auth nor
+    in `schemes`.
     """
     entries: dict[AclEntry, None] = {}
     for entry in requested or ():

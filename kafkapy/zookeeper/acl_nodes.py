@@ -50,8 +50,8 @@ _PERMISSIONS = {_words(each).lower(): each for each in (Permission.ALLOW, Permis
 def acl_values(acls: Iterable[AccessControlEntry]) -> dict[str, dict[str, Any]]:
     """Returns the JSON object of each node that shows ACLs, by the node's path.
 
-    Leaves out an ACL whose resource's name cannot be the name of a node, and one for an operation that such nodes
-    cannot express.
+    Leaves out an ACL if the name of its resource cannot be the name of a node, or if such nodes cannot express its
+    operation.
     """
     values: dict[str, dict[str, Any]] = {}
     for entry in acls:

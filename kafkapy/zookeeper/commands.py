@@ -136,7 +136,8 @@ class Commands:
         return topic in self._requested_topics
 
     def prepare(self, transaction: Transaction) -> list[NodeWrite]:
-        """Returns those changes of nodes by a client's transaction that `committed` may turn into requests.
+        """Returns the writes of nodes in a client's transaction that may become requests; the caller passes them to
+        `committed`.
 
         Must be called before the transaction is applied. Removes the salts and keys of SCRAM credentials from the nodes
         that the transaction writes.

@@ -283,9 +283,9 @@ class _Frames:
             self._pause()
 
     def _pause(self) -> None:
-        """Stops reading requests, and reads again when the client has read most of the bytes that wait for it.
+        """Stops reading requests until the client has read most of the bytes that wait for it.
 
-        A timer repeats this check every few milliseconds until the client has read them.
+        A timer calls this method again every few milliseconds, until few bytes wait.
         """
         connection = self._connection
         if connection.is_closed or connection.unsent_bytes <= _PAUSE_BYTES:

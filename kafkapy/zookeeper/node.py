@@ -27,7 +27,7 @@ def ttl_owner(ttl_ms: int) -> int:
 class Node(NamedTuple):
     """A znode without its name and children. The object does not change: a change of the znode makes a new object.
 
-    owner    the session of an ephemeral node; PERSISTENT, CONTAINER or, of a TTL node, the result of `ttl_owner`
+    owner    the session of an ephemeral node, the result of `ttl_owner` for a TTL node, or else PERSISTENT or CONTAINER
     creates  the number of children that were ever created, which is the number of the next sequential child
     """
 

@@ -31,7 +31,8 @@ def get_data(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
 
 
 def get_children(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
-    """Returns the encoded names of a node's children in alphabetical order, where ZooKeeper has no order.
+    """Returns the encoded names of a node's children in alphabetical order; ZooKeeper returns them in no particular
+    order.
 
     Raises OperationError if the node does not exist, or none of `identities` may read it.
     """

@@ -1,14 +1,14 @@
 """The records in which the tree of znodes is stored in a compacted internal topic.
 
     key                        value
-    0                          epoch: the upper half of the zxids of the writer of this record and of those after it
+    0                          epoch: the upper half of the zxids of all transactions that are written after this record
     1, session id              password, timeout, zxid
     2, path                    the whole node
     3, path                    counters for the children: creates, pzxid
 
 The first number of a key is the type of the record. When a child of a node is created or deleted, only a record of type
 3 is written for the node, because a record of type 2 would repeat the node's data, up to a megabyte. All records of a
-transaction are in one batch. Values begin with a version.
+transaction are in one batch. Values begin with the version of their format.
 """
 
 from __future__ import annotations
@@ -99,9 +99,10 @@ class TreeLoader:
         self._tree = tree
 
     def replay(self, key: bytes, value: bytes | None) -> None:
-        """Applies one record to the tree; `value` None deletes what `key` names. Unknown keys are ignored.
+        """Applies one record to the tree. Ignores a record with an unknown key.
 
-        Raises ProtocolViolation if the record cannot be decoded.
+        If `value` is None, deletes the node, counters or session that `key` identifies. Raises ProtocolViolation if the
+        record cannot be decoded.
         """
         kind, name = key[:2], key[2:]
         reader = None if value is None else JuteReader(value[len(_VERSION) :])

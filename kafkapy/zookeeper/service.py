@@ -86,7 +86,8 @@ class ZooKeeperService:
         return None if self.server is None else ConsumerOffsets(self.server, self.settings.view_chroot)
 
     def start(self) -> None:
-        """Asks for the creation of the internal topic if it does not exist, again and again until it does."""
+        """Asks the controller to create the internal topic if it does not exist; repeats this until the topic exists.
+        """
         if ZOOKEEPER_TREE_TOPIC in self._image().topics.by_name:
             self._timer = None
             return

@@ -17,11 +17,11 @@ EPOCH_RETRY_MS = 500
 
 
 class ZooKeeperShard:
-    """The tree of znodes of this broker while it leads the partition that stores the tree. Only the reactor's thread
-    may use it.
+    """The state of the coordinator of the tree: the tree of znodes. Only the reactor's thread may use it.
 
-    `on_ready` is called with the shard when the tree is loaded and the epoch of its zxids is durable, and `on_lost`
-    when this broker no longer leads the partition.
+    This broker has the state while it leads the partition that stores the tree. `on_ready` is called with this object
+    when the tree is loaded and the epoch of its zxids is durable. `on_lost` is called when this broker no longer leads
+    the partition.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """Kafka's znodes as a function of the metadata: what brokers and controllers of Kafka with ZooKeeper wrote.
 
-The nodes are in parts, one for each topic, broker and configured entity. A part depends on a few objects of the image;
-two images share the objects that no record between them changed, so that an unchanged part costs one comparison.
+The nodes are made in parts: one part for each topic, broker and configured entity, such as a user. A part is made from
+a few objects of a metadata image. Objects that no record has changed are the same in the next image, so that it takes
+only one comparison to find that a part has not changed.
 """
 
 from __future__ import annotations
@@ -173,8 +174,8 @@ def _controller_nodes(image: MetadataImage, facts: ClusterFacts) -> Nodes:
 def broker_nodes(broker: BrokerRegistration, facts: ClusterFacts) -> Nodes:
     """Returns the node of a broker's registration, by its path.
 
-    Its JSON object has version 2, which every release reads, but 3 with a rack, and 4 if a listener is not named after
-    its protocol.
+    The version of its JSON object is 2, which every release of Kafka reads; 3 if the broker has a rack; and 4 if the
+    name of a listener is not that of its security protocol.
     """
     endpoints = list(broker.endpoints.values())
     protocols = {endpoint.name: _PROTOCOLS[endpoint.security_protocol] for endpoint in endpoints}

@@ -28,9 +28,9 @@ _SHARED_FOLDER = "/config/users/"
 class ViewWriter:
     """Writes Kafka's znodes below `chroot` ("" for the root). Only the reactor's thread may use it.
 
-    `begin` returns a transaction, and `commit` writes it to the tree. `is_awaited` returns whether a client has just
-    requested the topic with a name, so that the topic's node must not be deleted, although the metadata has no such
-    topic yet.
+    `begin` returns a transaction, and `commit` writes it to the tree. `is_awaited(topic)` returns whether a client's
+    request for this topic waits for the controller. The topic's node is then not deleted, although the metadata may not
+    have the topic yet.
     """
 
     def __init__(
