@@ -18,9 +18,10 @@ HIGH_SHARE, LOW_SHARE = 0.8, 0.7
 
 
 def lowest_free_descriptor() -> int:
-    """Returns the lowest free descriptor: at least that many files are open.
+    """Returns the lowest number that no open file descriptor of this process has.
 
-    Raises OSError with EMFILE if no descriptor is left.
+    At least this number of files is open, because descriptors are numbered from 0 on. Raises OSError with EMFILE if no
+    descriptor is left.
     """
     descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.close(descriptor)

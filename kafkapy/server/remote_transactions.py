@@ -15,8 +15,8 @@ from kafkapy.types import TopicPartition, by_topic
 
 
 class TransactionPartitions(NamedTuple):
-    """The partitions to add to a producer's transaction; with `verify_only`, to verify that they are in it. The object
-    does not change after its construction.
+    """The partitions that a coordinator has to add to a producer's transaction. If `verify_only` is True, the
+    coordinator only verifies that they are in the transaction. The object does not change after its construction.
     """
 
     transactional_id: str
@@ -82,8 +82,9 @@ class RemoteTransactionCoordinators:
 def _without_result(error: Error, *, verify_only: bool) -> Error:
     """Returns the error to report for a partition for which the coordinator's response has no result.
 
-    `error` is the error of the whole request. With `verify_only` (the request only verified that the partitions are in
-    the transaction), a coordinator that does not support this request counts as success.
+    `error` is the error of the whole request. If `verify_only` is True, the request only verified that the partitions
+    are in the transaction. If the coordinator does not support such requests, the result is NONE, and the write is
+    permitted.
     """
     if error is Error.NONE:
         return Error.UNKNOWN_SERVER_ERROR

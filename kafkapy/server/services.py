@@ -173,7 +173,7 @@ class Services(ControllerServices):
     """The parts of a broker that handlers use. The broker creates it before the reactor runs.
 
     `make_shares` constructs the parts that serve share groups. `local_marker_writer` serves WriteTxnMarkers: it appends
-    to partitions that this broker leads.
+    the markers that end transactions to partitions that this broker leads.
     """
 
     def __init__(

@@ -83,10 +83,10 @@ class LocalMarkerWriter:
             )
 
     def _ends_next_transaction(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
-        """Returns whether `marker` is a repeated marker of a transaction after which the producer has begun another
-        one.
+        """Returns whether `marker` is a repeated marker of a transaction, and the producer has begun another
+        transaction since.
 
-        Such a marker must not end the newer transaction. From transaction version 2 on each transaction has its own
+        A repeated marker must not end the newer transaction. From transaction version 2 on each transaction has its own
         epoch, which identifies a repeated marker. Returns False for older versions.
         """
         partition = self._replica_manager.partitions.get(topic_partition)

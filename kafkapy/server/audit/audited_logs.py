@@ -25,7 +25,7 @@ class Leadership(NamedTuple):
     """A time during which this broker leads an audited partition.
 
     `serial` differs from that of every other leadership. `begin_offset` was the end of the log when this broker began
-    to host the partition. Counting begins there if no position was ever stored.
+    to host the partition. Counting begins at this offset if the audit has never stored a position for the partition.
     """
 
     serial: int
@@ -36,9 +36,9 @@ class Leadership(NamedTuple):
 class LogPart(NamedTuple):
     """A part of a log in which all transactions have ended, with its clients and its aborted transactions.
 
-    `clients` has (first offset, number of the client), because records do not name the client that produced them.
-    `aborted` has (producer id, first offset, last offset). If `records` is empty, there is nothing to count below
-    `end_offset`.
+    `clients` has (first offset, number of the client) of each range of offsets that one client has written, because
+    records do not name the client that produced them. `aborted` has (producer id, first offset, last offset) of each
+    aborted transaction. If `records` is empty, there is nothing to count below `end_offset`.
     """
 
     records: FileRange | bytes

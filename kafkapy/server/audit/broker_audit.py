@@ -134,7 +134,8 @@ class BrokerAudit:
         """Counts the new records, and writes the counts if ten seconds have passed or `is_last` is True.
 
         Returns True if there may be further records, because the step has ended after LONGEST_STEP_MS. Raises
-        KafkapyError, OSError, ValueError or CancelledError; the state is then inconsistent until `_begin_again`.
+        KafkapyError, OSError, ValueError or CancelledError; the state is then inconsistent until `_begin_again` is
+        called.
         """
         if is_last and not self._writer.is_open:
             return False

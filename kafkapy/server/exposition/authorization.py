@@ -37,8 +37,8 @@ class _Count(NamedTuple):
 class AuthorizationMetrics:
     """The metrics of the authorizer. Used by one thread.
 
-    Counts are read only when a page is requested. A rate therefore covers the time since the oldest request of a page
-    in the last minute.
+    The counts are read only when a page is requested. A rate is therefore computed from the present counts and those of
+    the oldest page that was requested within the last minute.
     """
 
     def __init__(self, services: Services) -> None:

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 class ShareProgress(NamedTuple):
-    """The numbers of one share partition: offsets in its window, runs of offsets with one state, records whose locks
-    have expired, records that wait for delivery or acknowledgement (`lag`), and records at their last permitted
-    delivery.
+    """The numbers of one share partition of a group.
+
+    `in_flight` counts the offsets from the partition's start offset to its end offset, and `runs` the ranges of these
+    offsets whose records have the same state. `lock_timeouts` counts the records whose locks have expired, `lag` the
+    records that wait for delivery or acknowledgement, and `last_deliveries` the records that cannot be delivered once
+    more.
     """
 
     group: str

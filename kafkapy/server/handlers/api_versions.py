@@ -32,7 +32,9 @@ SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 def api_versions_error(
     request: ApiVersionsRequest | None, version: int, error: Error, message: str | None
 ) -> ApiVersionsResponse:
-    """Returns the response for an error; with UNSUPPORTED_VERSION it lists the versions of ApiVersions (KIP-511)."""
+    """Returns the response for an error. If the error is UNSUPPORTED_VERSION, the response lists the versions of
+    ApiVersions (KIP-511).
+    """
     own = ApiVersionsResponse.ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=LOWEST, max_version=HIGHEST)
     return ApiVersionsResponse(error_code=error, api_keys=[own] if error is Error.UNSUPPORTED_VERSION else [])
 

@@ -6,8 +6,8 @@ controller responds with NOT_CONTROLLER.
 
 Permissions: ClusterAction on the cluster; Alter for UnregisterBroker.
 
-Version notes: the previous broker epoch (KIP-966) comes with version 3 of the registration; failed and cordoned log
-directories with versions 1 and 2 of the heartbeat.
+Version notes: version 3 of the registration adds the previous broker epoch (KIP-966). Version 1 of the heartbeat adds
+the failed log directories, and version 2 the cordoned ones.
 """
 
 from __future__ import annotations

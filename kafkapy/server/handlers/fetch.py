@@ -132,8 +132,8 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
 def _permitted(
     context: RequestContext, params: FetchParams, partitions: Iterable[FetchPartition], refused: Results
 ) -> list[FetchPartition]:
-    """Returns the partitions that the client may fetch, including those whose topic id is unknown. Adds each of the
-    others to `refused`, with the result TOPIC_AUTHORIZATION_FAILED.
+    """Returns the partitions that the client may fetch, including those whose topic id is unknown. Adds each other
+    partition to `refused`, with the result TOPIC_AUTHORIZATION_FAILED.
     """
     wanted = list(partitions)
     if params.is_from_follower:
@@ -270,7 +270,8 @@ def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> 
 
 
 def refuse_zstd(manager: ReplicaManager, asked: FetchPartition, result: FetchResult) -> FetchResult:
-    """Returns UNSUPPORTED_COMPRESSION_TYPE if the topic's compression.type is zstd, otherwise `result`.
+    """Returns a result with the error UNSUPPORTED_COMPRESSION_TYPE if the topic's compression.type is zstd, otherwise
+    `result`.
 
     It is used for clients that cannot read zstd (Fetch below version 10). The codecs of the batches do not matter.
     """

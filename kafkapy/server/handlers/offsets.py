@@ -97,7 +97,9 @@ def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) 
 
 
 def _names(requested: Iterable[Any], topics: TopicsImage, *, by_id: bool) -> Iterator[str]:
-    """Yields the names of the requested topics. With `by_id` they are requested by id; unknown ids are left out."""
+    """Yields the names of the requested topics. If `by_id` is True, the topics are requested by id, and unknown ids are
+    left out.
+    """
     for topic in requested:
         if not by_id:
             yield topic.name

@@ -88,9 +88,9 @@ class _StateApi:
             start(SharePartitionKey(request.group_id, topic_id, each.partition), each)
 
     def _failed(self, partition: int, error: Error, message: str | None) -> Any:
-        """Returns the result for a partition without other fields than `error` and its message.
+        """Returns the result of a partition that has only an error and its message.
 
-        `error` is NONE if the operation succeeded and its result has no other fields.
+        `error` is NONE if the operation succeeded and its result has no further fields.
         """
         text = message or error.message if error else None
         return self._response_class.PartitionResult(partition=partition, error_code=error, error_message=text)

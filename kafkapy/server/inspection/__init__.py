@@ -1,1 +1,3 @@
-"""The read-only HTTP interface of the metrics listener: what Kafka's protocol cannot tell about logs and clients."""
+"""The read-only HTTP interface of the metrics listener, with information about logs and clients that Kafka's protocol
+does not have.
+"""

@@ -29,9 +29,9 @@ def fetch_places(
 ) -> dict[str, Any]:
     """Returns the JSON object of the page `fetches`: the partitions that consumers read in fetch sessions.
 
-    The page has at most `limit` entries and leaves out the first `start`. If `client_id` or `partition` is not None,
-    it has only entries of clients with this id, or of this partition. The object's `next` is the value of `start` for
-    the following page, None on the last page. `pace` is called often, so that other threads can run Python.
+    The page leaves out the first `start` entries, and has at most `limit` entries. If `client_id` or `partition` is not
+    None, it has only entries of clients with this id, or of this partition. The object's `next` is the value of `start`
+    for the following page, None on the last page. `pace` is called often, so that other threads can run Python.
     """
     found = list(islice(_places(services, client_id, partition, pace), start, start + limit + 1))
     following = start + limit if len(found) > limit else None

@@ -241,7 +241,7 @@ class ClientQuotas:
         return min(sensor.throttle_ms(monotonic_ms), kind.longest_ms)
 
     def note_delay(self, key: str, principal: Principal, client_id: str, throttle_ms: int) -> None:
-        """Counts, in the statistics of a quota, a delay of a client that begins now.
+        """Counts a client's delay of `throttle_ms` milliseconds, which begins now, in the statistics of a quota.
 
         `key` is the configuration key of the quota, such as producer_byte_rate.
         """

@@ -2,8 +2,9 @@
 
 The time of a request is the time in which a thread works for it: from its arrival in the interpreter to the end of the
 handler, including the encoding of the response, and the work on the handler pool. The time in which the request waits
-for replicas, data or a deadline does not count. Compiled code (the gate) measures the time for reading requests from
-sockets and writing responses to them, in each pass of the reactor's loop for all requests together.
+for replicas, data or a deadline does not count. The time for reading requests from sockets and writing responses to
+them is not measured here: compiled code (the gate) measures it in each pass of the reactor's loop, for all requests of
+the pass together.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Sensors(Protocol):
         ...
 
     def note_delay(self, key: str, principal: Principal, client_id: str, throttle_ms: int) -> None:
-        """Counts, in the statistics of a quota, a delay of a client that begins now.
+        """Counts a client's delay of `throttle_ms` milliseconds, which begins now, in the statistics of a quota.
 
         `key` is the configuration key of the quota, such as producer_byte_rate.
         """
@@ -164,7 +165,8 @@ class RequestCost:
         return self._quotas.largest_fetch(self._principal, self._client_id, max_bytes)
 
     def note_delay(self, throttle_ms: int) -> bool:
-        """Counts a delay of the client in the statistics of the quota whose charge returned `throttle_ms`.
+        """Counts a delay of the client in the statistics of the quota that causes it: the one whose charge returned
+        `throttle_ms`.
 
         Returns False, and counts nothing, if `throttle_ms` is not the longest throttle time that a charge returned.
         """
