@@ -267,9 +267,9 @@ class Broker(ClusterNode):
         has committed.
 
         `image` has the records that were known to be committed when the log was opened. The other nodes may need this
-        node's vote to elect a leader, so the controller listeners accept connections before the wait; if
-        `early.start.listeners` is set, only the listeners that it names do so, and the others follow after the
-        authorizer has read the ACLs.
+        node's vote to elect a leader. The controller listeners therefore accept connections before the wait. If
+        `early.start.listeners` is set, only the listeners that it names do so; the other listeners accept connections
+        after the authorizer has loaded the ACLs.
         """
         authorizer = self.parts.services.authorizer
         early, late = split_early(self.config, authorizer)
@@ -290,12 +290,12 @@ class Broker(ClusterNode):
                     logger.info("[BrokerServer id=%d] waits for the leader of the metadata quorum", self.config.node_id)
 
     def _watch_growth(self) -> None:
-        """Watches for the first other node of a cluster of one node; from then on, the broker sends requests to the
-        active controller instead of calling it directly.
+        """Watches a cluster of one node for its first other node. From then on, the broker sends requests to the active
+        controller instead of calling it directly.
 
-        Must not be called if the broker has no listener for controllers, through which it would send these requests
-        also to its own controller. Without this listener no other node can join the cluster; but the metadata may
-        still name another broker that no longer exists and was never unregistered, which would count as the first
+        Must not be called if the broker has no listener for controllers: the broker could not send these requests to
+        its own controller. Without this listener no other node can join the cluster. The metadata may nevertheless name
+        another broker that no longer exists and was never unregistered, and this method would take it for the first
         other node.
         """
         controller = self.parts.controller

@@ -91,7 +91,9 @@ class Foundation(NamedTuple):
         return run_on_owner(work, self.reactor.post, self.reactor_thread.is_alive)
 
     def run_on_reactor_or_here(self, work: Callable[[], object]) -> object:
-        """Runs `work` on the reactor's thread, or on this thread while the reactor does not run; returns its result."""
+        """Runs `work` on the reactor's thread, or on the calling thread while the reactor does not run; returns its
+        result.
+        """
         return run_on_owner_or_here(work, self.reactor.post, self.reactor_thread.is_alive)
 
 

@@ -37,11 +37,11 @@ class ClusterNode:
         self._tls: TlsListeners | None = None
 
     def reload(self, properties: Mapping[str, str]) -> None:
-        """Applies those values of the configuration file that may change while the node runs; `properties` are the
-        content of the file. Any thread may call it.
+        """Applies those values of a changed configuration file that may change while the node runs. Any thread may call
+        it.
 
-        Stores of keys and certificates are read again if their files have changed. Raises ConfigError, and changes
-        nothing, if the node cannot work with the values of the file.
+        `properties` is the content of the file. Key stores and trust stores are read again if their files have changed.
+        Raises ConfigError, and changes nothing, if the node cannot work with the values of the file.
         """
         changed, fixed = self.config.reload(properties)
         if fixed:
@@ -65,7 +65,7 @@ class ClusterNode:
         return self._tls
 
     def _refresh_tls(self) -> None:
-        """Reads those stores of keys and certificates again whose settings or files have changed."""
+        """Reads the key stores and trust stores again if their settings or files have changed."""
         if self._tls is not None:
             self._tls.refresh()
 
@@ -82,8 +82,10 @@ class ClusterNode:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """Records a failure after which the node cannot continue, and calls `on_fatal` at the first such failure. Any
-        thread."""
+        """Records a failure after which the node cannot continue, and calls `on_fatal` at the first such failure.
+
+        Any thread may call it.
+        """
         if self._fatal is None:
             self._fatal = error
             logger.critical("Fatal error, the node stops: %s", error)

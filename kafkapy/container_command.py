@@ -53,8 +53,9 @@ def write_configuration(files: Mapping[str, str], properties: Mapping[str, str])
     """Writes the configuration file of the broker and returns its path; `files` maps each flag to a path.
 
     The file of the flag `--final` gets the content of the file of `--mounted`, if it exists, followed by `properties`.
-    If there is neither, returns the path of the file of `--defaults` and writes nothing. Only the owner can read the
-    file, since it may have passwords. Raises OSError if it cannot be written.
+    If the file of `--mounted` does not exist and `properties` is empty, writes nothing and returns the path of the file
+    of `--defaults`. Only the owner can read the written file, since it may have passwords. Raises OSError if the file
+    cannot be written.
     """
     mounted, final = Path(files["--mounted"]), Path(files["--final"])
     if not properties and not mounted.exists():

@@ -206,7 +206,7 @@ def _write(path: Path, content: bytes, mode: int) -> None:
 
 
 def _format(plan: Plan) -> None:
-    """Formats the log directory for a cluster whose only node is this one. The node stores the SCRAM user at its first
+    """Formats the log directory for a cluster that consists of one node. The node stores the SCRAM user at its first
     start.
     """
     config = BrokerConfig.load(str(plan.directory / "server.properties"), {})

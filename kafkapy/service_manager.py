@@ -1,7 +1,7 @@
 """Notifications to systemd that the broker is ready, alive or stopping, by the protocol of sd_notify(3).
 
-Each notification is a datagram of `KEY=value` lines to the socket that $NOTIFY_SOCKET names; without the variable none
-is sent.
+Each notification is a datagram of `KEY=value` lines to the socket that $NOTIFY_SOCKET names. If this variable is not
+set, no notification is sent.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ def directories_of(config: BrokerConfig) -> list[str]:
 def info(arguments: Arguments) -> int:
     """Carries out `info`: prints the meta.properties of the configured directories; returns the exit code.
 
-    It is 1 if a directory is missing or not formatted, if its meta.properties cannot be read, if the directories have
-    different ids of the cluster or the node, or if they were formatted for ZooKeeper; otherwise 0.
+    The exit code is 1 if a directory is missing or not formatted, if its meta.properties cannot be read, if the
+    directories have different cluster ids or node ids, or if they were formatted for ZooKeeper; otherwise 0.
     """
     found: list[str] = []
     problems: list[str] = []
