@@ -1,4 +1,4 @@
-"""The listeners of a broker or controller, and the accounting when their connections end."""
+"""The listeners of a broker or controller, and the updates of connection counts when connections end."""
 
 from __future__ import annotations
 

@@ -264,8 +264,10 @@ class Authenticator:
         return AuthenticationFailed(text, client_text=text)
 
     def _lifetime_ms(self) -> int | None:
-        """Returns the session's lifetime: the remaining lifetime of the credential, at most connections.max.reauth.ms;
-        None if it is unlimited."""
+        """Returns the session's lifetime in milliseconds; None if it is unlimited.
+
+        The lifetime is the remaining lifetime of the credential, but at most connections.max.reauth.ms.
+        """
         assert self._mechanism is not None
         limits = []
         if self._mechanism.expires_ms is not None:

@@ -43,8 +43,8 @@ class CountWriter:
         return self._producer is not None
 
     def open(self) -> None:
-        """Creates the topic of the counts if it does not exist, and ends a transaction that this broker's killed
-        process has left open.
+        """Creates the topic of the counts if it does not exist, and ends a transaction that this broker has left open
+        before.
         """
         if self._producer is not None:
             return

@@ -1,4 +1,4 @@
-"""The refusal of a request of the inspection interface, and the numbers that a request may contain."""
+"""The error response of the inspection interface, and functions that read the parameters of a request."""
 
 from __future__ import annotations
 
