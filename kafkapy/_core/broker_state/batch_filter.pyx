@@ -155,9 +155,9 @@ cdef class BatchFilter:
                  last_data_offsets=()):
         """Creates the filter; `wall_ms` is the present time, and `round_end` the offset at which this pass ends.
 
-        `last_data_offsets` has (last offset of the newest data batch, producer id) of each active producer. This
-        newest batch is retained, without records if necessary, since it has the producer's last sequence. The last
-        batch before `round_end` is also retained, without records if necessary. A tombstone is removed
+        `last_data_offsets` has (last offset of the newest data batch, producer id) of each active producer. The newest
+        data batch of a producer is retained, without records if necessary, since it has the producer's last sequence.
+        The last batch before `round_end` is also retained, without records if necessary. A tombstone is removed
         `delete_retention_ms` after the first pass that found it to be the last record of its key.
         """
         cdef Py_ssize_t index
@@ -224,8 +224,9 @@ cdef class BatchFilter:
                             Retained *retained) noexcept nogil:
         """Marks in the array `self.kept` which of the batch's records are retained.
 
-        Sets `retained` to their count and timestamps. With `discard` no record is retained. Returns KEEP_AS_IT_IS if
-        all records are retained, REBUILD if some are, NOTHING_LEFT if none is, or RECORDS_MALFORMED or NO_MEMORY.
+        Sets `retained` to the count and the timestamps of the retained records. If `discard` is set, no record is
+        retained. Returns KEEP_AS_IT_IS if all records are retained, REBUILD if some are, NOTHING_LEFT if none is, or
+        RECORDS_MALFORMED or NO_MEMORY.
         """
         cdef RecordFields fields
         cdef Py_ssize_t pos = 0
@@ -318,7 +319,8 @@ cdef class BatchFilter:
     cdef int64_t plain_batch(self, const uint8_t *batch, const BatchHeader *header) noexcept nogil:
         """Appends a plain batch, or the records of it that are retained, to the output.
 
-        Returns CHUNK_DONE, also if nothing is retained, BATCH_IS_CORRUPT or NO_MEMORY.
+        Returns BATCH_IS_CORRUPT if the records are malformed, NO_MEMORY if memory is short, and otherwise CHUNK_DONE,
+        even if nothing is retained.
         """
         cdef const uint8_t *records = batch + BATCH_OVERHEAD
         cdef Py_ssize_t length = header.size - BATCH_OVERHEAD, at = self.output_length

@@ -7,8 +7,8 @@ from libc.string cimport memcpy
 cdef class ClientLimits:
     """The quota sensors for one user and client id, shared by their connections. Used only by the thread that owns it.
 
-    `generation` is the number of changes of quotas at which the limits were looked up. The gate, the compiled code that
-    serves usual requests, counts these changes. It does not use the limits when its own count differs.
+    The gate, the compiled code that serves usual requests, counts the changes of quotas. `generation` is the value of
+    this count when the limits were looked up. The gate does not use the limits if its count has changed since then.
     """
 
     def __init__(self, int64_t generation, bytes client_id not None, *, QuotaSensor produce=None,

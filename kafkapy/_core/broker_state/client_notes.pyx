@@ -104,7 +104,7 @@ cdef class ClientNotes:
         self.count += 1
 
     cdef bint grow(self) noexcept nogil:
-        """Makes room for more runs, the ranges of offsets that one client wrote.
+        """Makes room for more runs. A run is a range of offsets that one client wrote.
 
         Returns False if there are `MOST_CLIENT_RUNS` runs already, or if memory is short.
         """
@@ -120,7 +120,7 @@ cdef class ClientNotes:
         return True
 
     cdef Py_ssize_t place_of(self, int64_t offset) noexcept nogil:
-        """Returns the index of the run (a range of offsets that one client wrote) that contains `offset`.
+        """Returns the index of the run that contains `offset`. A run is a range of offsets that one client wrote.
 
         Returns -1 if `offset` is before the first run.
         """
@@ -136,9 +136,9 @@ cdef class ClientNotes:
     def runs_between(self, int64_t start_offset, int64_t end_offset):
         """Returns the clients of the offsets from `start_offset` up to, but not including, `end_offset`.
 
-        The result is a list of (first offset, number of the client), one for each run, a range of offsets that one
-        client wrote. `ClientNames.name` returns the id for the number. The clients of offsets before the first run are
-        not known.
+        The result is a list of pairs (first offset, number of the client). Each pair stands for a run, which is a range
+        of offsets that one client wrote. `ClientNames.name` returns the client id for the number. The clients of
+        offsets before the first run are not known.
         """
         cdef list found = []
         cdef Py_ssize_t index = max(self.place_of(start_offset), 0)
@@ -148,7 +148,7 @@ cdef class ClientNotes:
         return found
 
     def forget_below(self, int64_t offset):
-        """Drops the runs, ranges of offsets that one client wrote, whose last offset is below `offset`."""
+        """Drops the runs whose last offset is below `offset`. A run is a range of offsets that one client wrote."""
         cdef Py_ssize_t first = self.place_of(offset)
         if first > 0:
             self.count -= first

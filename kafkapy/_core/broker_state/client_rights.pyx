@@ -1,4 +1,4 @@
-"""The permissions of one principal from one address, as far as the authorizer was asked.
+"""The permissions that the authorizer has granted so far to one principal at one address.
 
 The gate, the compiled code that serves usual Produce and Fetch requests, reads them. Only permissions are stored. If an
 operation is not stored, the authorizer has denied it or was not asked: the gate then leaves the request to Python,
@@ -25,8 +25,8 @@ cdef class ClientRights:
     """The permissions of a client, in a hash table by the number of the topic. Used only by the thread that owns it.
 
     Connections with the same principal, address and listener share one table. `DataGate.topic_number` returns the
-    number of a topic. `generation` is the number of ACL changes at which the permissions were read. The gate, the
-    compiled code that serves usual requests, counts the changes. If its count is higher, the permissions must not be
+    number of a topic. The gate, the compiled code that serves usual requests, counts the changes of ACLs. `generation`
+    is the value of this count when the permissions were read. If the count is higher now, the permissions must not be
     used before `renew` is called.
     """
 
@@ -39,7 +39,7 @@ cdef class ClientRights:
     def renew(self, int64_t generation):
         """Removes all permissions, after a change of the ACLs.
 
-        `generation` is the present number of ACL changes, to which the permissions stored from now on belong.
+        `generation` is the number of ACL changes so far. It applies to the permissions that are stored from now on.
         """
         self.generation = generation
         self.may_follow = False

@@ -55,11 +55,12 @@ cdef class SessionPartitions(LinkedOrder):
     """The partitions of one session, in the order in which they are read.
 
     A key is a pair: the id or the name of the topic, and the partition number. Only the thread that owns the object may
-    use it. Invariant: `table`, which finds a partition by its key, and the order have the same partitions.
+    use it. Invariant: the ordered list has the same partitions as `table`, the hash table that finds a partition by its
+    key.
     """
 
     def __init__(self, keyed=()):
-        """Adds the partitions in `keyed`, a dictionary, in its order.
+        """Creates the collection from the dictionary `keyed`, whose order becomes the order of the partitions.
 
         A key is a pair (topic's id or name, partition number).
         """

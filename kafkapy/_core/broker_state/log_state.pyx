@@ -29,11 +29,11 @@ cdef class SegmentState:
 
     cdef bint certainly_fits(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
                              int64_t max_timestamp, int64_t last_offset) noexcept nogil:
-        """Returns whether batches of `size` bytes certainly fit into the segment at `position`, without a roll.
+        """Returns whether new batches certainly fit into the segment at `position`, so that no roll is necessary.
 
-        `pending` is the number of batches before them that have no index entries yet; `max_timestamp` (ms) and
-        `last_offset` are the largest of the batches to append. If the result is False, the caller has to call
-        LogSegment.should_roll, which also reads the clock and the file.
+        `size` is the size of the new batches in bytes, `max_timestamp` their largest timestamp (ms), and `last_offset`
+        their last offset. `pending` is the number of earlier batches that have no index entries yet. If the result is
+        False, the caller has to call LogSegment.should_roll, which also reads the clock and the file.
         """
         return (self.is_open_for_append
                 and position > 0
@@ -79,7 +79,8 @@ cdef class SegmentsState:
     def _set_segments(self, list segments not None):
         """Sets all segments, in the order of their base offsets.
 
-        The caller must store the list as long as it is set, and call this function again whenever the list changes.
+        This object does not keep the segments alive: the caller must keep a reference to the list. The caller must call
+        this function again whenever the list changes.
         """
         cdef Py_ssize_t index, count = len(segments)
         cdef void *grown = realloc(self.ordered, <size_t> (count or 1) * sizeof(PyObject *))

@@ -19,9 +19,10 @@ cdef TopicCounters UNSEEN = TopicCounters()
 cdef class PartitionState:
     """Base of Partition: the C fields for the gate, the compiled code that serves usual Produce and Fetch requests.
 
-    Used only by the thread that owns it. Invariants: `replicas` has exactly the values of `remote_replicas`. The list
-    of the gate's produce requests that wait for this partition is in the ascending order of the offsets for which they
-    wait. When the high watermark has risen and the gate was notified, none of these offsets is at or below it.
+    Used only by the thread that owns it. Invariants: the C array `replicas` has exactly the values of the dictionary
+    `remote_replicas`. The gate has a list of the produce requests that wait for the high watermark of this partition.
+    The list is sorted by the offset that the high watermark has to reach for the request. After the gate has handled a
+    rise of the high watermark, all offsets in the list are above the high watermark.
     """
 
     def __cinit__(self, *arguments, **keywords):
@@ -92,8 +93,8 @@ cdef class PartitionState:
         """Returns whether the leader may propose to the controller to add the replica to the ISR.
 
         The replica's last fetch must have reached the high watermark and the start of the leader epoch. Its broker must
-        be neither fenced nor in a controlled shutdown, and have the broker epoch of that fetch, if the fetch had one.
-        The replica must not be in the ISR, and no other proposal may be in flight.
+        be neither fenced nor in a controlled shutdown. If that fetch had a broker epoch, it must be the epoch of the
+        broker's registration. The replica must not be in the ISR, and no proposal may be in flight.
         """
         return self.may_enter_isr(replica, replica.log_end_offset, replica.broker_epoch)
 
@@ -112,7 +113,8 @@ cdef class PartitionState:
             self.is_commit_watched = True
 
     def is_withheld(self, ReplicaState replica not None, int64_t monotonic_ms):
-        """Returns whether the follower gets no records now because the rate of throttled replicas is exceeded (KIP-73).
+        """Returns True if the follower gets no records now, because the rate of throttled replicas is exceeded
+        (KIP-73).
 
         Only a follower that is not in the ISR, and is not proposed for it, is throttled.
         """
@@ -174,8 +176,8 @@ cdef inline int64_t smaller_end(PartitionState partition, ReplicaState replica, 
 cdef inline uint64_t hash_of(const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil:
     """Returns a hash (FNV-1a) of the partition number and of `key`, the `length` bytes of the topic's name or id.
 
-    The hash needs no secret: only existing partitions are in the table, so that a client cannot slow down searches by
-    requests for names with equal hashes.
+    The hash needs no secret, because only existing partitions are in the table. A client therefore cannot slow down
+    searches by requests for names with equal hashes.
     """
     cdef uint64_t value = 0xcbf29ce484222325u ^ <uint64_t> partition
     cdef Py_ssize_t index

@@ -5,9 +5,9 @@
     window     the time since the oldest of these samples began; at least (sample_limit - 1) * sample_ms, or at least
                sample_ms in a simple sensor
 
-After a pause, a quota of clients therefore admits (sample_limit - 1) * sample_ms * bound at once. Then it admits nearly
-nothing until the first sample leaves the window. Quotas of replication use simple sensors. Times are milliseconds of
-the reactor's monotonic clock.
+After a pause, a quota of clients therefore admits (sample_limit - 1) * sample_ms * `bound` at once; `bound` is the
+permitted rate. Then the quota admits nearly nothing until the first sample leaves the window. Quotas of replication use
+simple sensors. Times are milliseconds of the reactor's monotonic clock.
 """
 
 from libc.math cimport INFINITY, floor

@@ -83,7 +83,8 @@ cdef class ArrowBatch:
 
     @property
     def scanned(self):
-        """The number of records that were read; those that `needle` has skipped are included."""
+        """The number of records that were read, including those that were skipped because they do not contain
+        `needle`."""
         return self.content.scanned if self.needle else self.content.rows
 
     @property

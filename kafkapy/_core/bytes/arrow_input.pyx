@@ -133,7 +133,7 @@ cdef class ArrowInput:
     def next_batch(self):
         """Reads the next batch of rows; returns False at the end. Raises ValueError if the table cannot be read.
 
-        The other library may compute the rows now; this runs without the interpreter lock.
+        The library that has made the table may compute the rows during this call, which releases the interpreter lock.
         """
         cdef int code
         self.rows_before += self.rows
@@ -228,7 +228,7 @@ cdef void release_array(ArrowArray *array) noexcept:
 
 
 cdef str failure_of(ArrowInput rows, int code):
-    """Returns the text of the stream's last error, or "error" with its number `code`, an errno, if it has no text."""
+    """Returns the text of the stream's last error. If the error has no text, returns "error" and `code`, its errno."""
     cdef const char *message = NULL
     if rows.stream.get_last_error != NULL:
         message = rows.stream.get_last_error(&rows.stream)

@@ -344,9 +344,9 @@ def assign_offsets(buffer, list summaries, int64_t base_offset, int32_t leader_e
     """Assigns offsets and the leader epoch to the validated batches of a writable buffer, in place.
 
     Returns the offset after the last batch. `summaries` are the results of `validate_batches`, and are updated too. If
-    `log_append_time_ms` is not -1, each header gets the timestamp type log append time and this largest timestamp.
-    Otherwise it gets the type create time and the largest timestamp of the batch's records. The CRC is computed again
-    only if the type or the largest timestamp in the header changes.
+    `log_append_time_ms` is not -1, each header gets the timestamp type log append time, and `log_append_time_ms` as its
+    largest timestamp. Otherwise each header gets the type create time and the largest timestamp of the batch's records.
+    The CRC is computed again only if the type or the largest timestamp in the header changes.
     """
     cdef Py_buffer view
     cdef BatchSummary summary

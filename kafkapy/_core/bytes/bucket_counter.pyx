@@ -27,8 +27,8 @@ cdef class BucketCounter(RecordDecompressor):
 
     An entry of the table has the number of records of one client in one time bucket. `count` stops before a batch if
     the table has `FULL_COUNTS` entries or more, and the caller has to call `take`. The table never has more than
-    `MOST_COUNTS` entries. A single batch with thousands of time buckets may need more; the records that are not counted
-    for this reason are counted in `uncounted`.
+    `MOST_COUNTS` entries. A single batch with thousands of time buckets may need more entries; `uncounted` is then the
+    number of records for which the table had no entry.
     """
 
     def __init__(self, int64_t bucket_size_ms):

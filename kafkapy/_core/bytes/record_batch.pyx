@@ -180,7 +180,7 @@ cdef class RecordBatch:
         return memoryview(self.buffer).cast("B")[self.header.position:self.header.position + self.header.size]
 
     def is_valid(self):
-        """Returns whether the CRC in the header is that of the bytes."""
+        """Returns whether the CRC in the header agrees with the bytes of the batch."""
         return crc_is_valid(<const uint8_t *>self.view.buf, &self.header)
 
     def ensure_valid(self):

@@ -72,10 +72,10 @@ cdef inline Py_ssize_t pass_bytes(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t
 
 cdef int check_record(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t index,
                       RecordCheck *check) noexcept nogil:
-    """Checks the record from its attributes at `pos` to its end at `end`; `index` is its index in the batch.
+    """Checks the record in `buf[pos:end]`, whose length prefix is before `pos`; `index` is its index in the batch.
 
-    Returns RECORDS_OK, or a RECORD_ status if the record is malformed. A key or timestamp that is not allowed is noted
-    in `check`.
+    Returns RECORDS_OK, or a RECORD_ status if the record is malformed. A missing key, or a timestamp that is not
+    allowed, does not change the result: the error is added to `check`.
     """
     cdef int64_t timestamp_delta = 0
     cdef int32_t offset_delta = 0, key_length = 0, length = 0, headers = 0
@@ -230,8 +230,8 @@ cdef inline Py_ssize_t pass_whole_record(RecordStream *stream, const uint8_t *ch
                                          Py_ssize_t end) noexcept nogil:
     """Returns the end of the record at `pos` if the chunk contains the whole record and it is valid; otherwise 0.
 
-    After 0 the caller feeds the record byte by byte to the state machine, which accepts all records that this function
-    accepts, and others.
+    If the result is 0, the caller has to pass the record byte by byte to the state machine. The state machine also
+    accepts valid records that this function does not accept, because they are only partly in the chunk.
     """
     cdef int32_t size = 0
     cdef Py_ssize_t start = read_varint(chunk, pos, end, &size)

@@ -1,11 +1,12 @@
 """Pooled memory for bytes that are received from sockets or sent to them.
 
-A slab is a block of memory with an atomic reference count. Its pool *owns* it. Each caller of `slab_retain` *pins* it:
-a request, a connection's unparsed bytes, a response being sent. The last `slab_release` pushes the slab on the pool's
-stack of returned slabs, on any thread; only the owner thread takes slabs from there, so no lock is needed. The pool
-exists until its owner and its last slab are released.
+A slab is a block of memory with an atomic reference count. Its pool *owns* it. Each caller of `slab_retain` *pins* it,
+for a request, the unparsed bytes of a connection, or a response that is being sent. The last `slab_release` pushes the
+slab on the pool's stack of returned slabs, on any thread; only the owner thread takes slabs from there, so no lock is
+needed. The pool exists until its owner and its last slab are released.
 
-Sizes are powers of two. Only a slab with exactly one pin may grow: that of a large frame that is still arriving.
+Sizes are powers of two. Only a slab with exactly one pin may grow, such as the slab of a large frame that is still
+arriving.
 """
 
 from libc.stdint cimport uint8_t

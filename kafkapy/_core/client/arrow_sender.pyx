@@ -134,9 +134,10 @@ cdef class ArrowSender:
         return True
 
     def send_refused_row(self):
-        """Sends the row for which `advance` found no memory, and returns True; None if there is still no memory.
+        """Sends the row for which `advance` found no memory; returns True, or None if there is still no memory.
 
-        Raises the same errors as `advance`. Unlike `advance`, never calls the library that has made the table.
+        Raises the same errors as `advance`. Unlike `advance`, this method never calls the library that has made the
+        table.
         """
         if not self.send_row(self.next_index):
             return None

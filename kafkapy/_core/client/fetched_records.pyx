@@ -154,19 +154,20 @@ cdef class RecordView:
         return self._record.offset
 
     def key(self):
-        """Returns the key, None if the record has none."""
+        """Returns the key, or None if the record has no key."""
         if type(self._record) is ConsumerRecord:
             return (<ConsumerRecord>self._record).key
         return self._record.key
 
     def value(self):
-        """Returns the value, None for a null; for an error of the consumer, the text of the error in UTF-8."""
+        """Returns the value of the record, which may be None. For an error of the consumer, returns the error's text in
+        UTF-8."""
         if type(self._record) is ConsumerRecord:
             return (<ConsumerRecord>self._record).value
         return self._record.value
 
     def error(self):
-        """Returns the error, None for a record."""
+        """Returns the error, or None if this is the view of a record."""
         return self._error
 
 
@@ -177,10 +178,11 @@ def record_view(type view, ConsumerRecord record not None):
 
 
 def record_views(type view, list records, dict last_offsets):
-    """Returns a list with a view of each ConsumerRecord in `records`; other elements are taken over unchanged.
+    """Returns a list with a view of each ConsumerRecord in `records`, and with all other elements of `records`
+    unchanged.
 
-    `view` is a subclass of RecordView. Sets `last_offsets[topic][partition]` to the offset of the last record of each
-    partition. Raises TypeError if `view` is not such a subclass.
+    Sets `last_offsets[topic][partition]` to the offset of the last record of each partition. Raises TypeError if `view`
+    is not a subclass of RecordView.
     """
     cdef list views = []
     cdef ConsumerRecord record, last = None
@@ -205,9 +207,9 @@ cdef tuple NO_ARGUMENTS = ()
 cdef RecordView new_view(type view, ConsumerRecord record):
     """Returns a view that the garbage collector does not track.
 
-    A class that is defined in Python has tracked instances, although their base has none. Without this function the
-    collector would visit each view several times, which takes longer than to make it. `RecordView.__new__(view)` would
-    look up an attribute and call it with a new tuple for each record.
+    The collector tracks the instances of a class that is defined in Python, although it does not track instances of
+    RecordView. To visit each view several times would take longer than to make the view. Calls `tp_new` directly,
+    because `RecordView.__new__(view)` would look up an attribute and make a new tuple for each record.
     """
     cdef PyTypeObject *kind = <PyTypeObject *>view
     cdef RecordView made = <RecordView>kind.tp_new(kind, <PyObject *>NO_ARGUMENTS, NULL)
@@ -392,10 +394,10 @@ cdef class FetchedRecords(FetchedBatches):
     def fill(self, ArrowBatch batch not None):
         """Adds a row to `batch` for each record from `next_offset` on; returns the number of rows added.
 
-        Stops when `batch` has reached its limit of rows or bytes, after the last record, or before a damaged batch of
-        records. Runs without the interpreter lock. Records of several partitions may be added to `batch` one after
-        another. If the first batch of records is damaged, raises ApiError with CORRUPT_MESSAGE or INVALID_RECORD.
-        Raises ApiError with MESSAGE_TOO_LARGE for a record that does not fit into columns.
+        Stops when `batch` has reached its limit of rows or bytes, after the last record, or before damaged records. If
+        no row was added because the next records are damaged, raises ApiError with CORRUPT_MESSAGE or INVALID_RECORD.
+        Raises ApiError with MESSAGE_TOO_LARGE for a record that does not fit into the empty columns of `batch`. Runs
+        without the interpreter lock. Records of several partitions may be added to `batch` one after another.
         """
         cdef bytes topic = self.topic.encode("utf-8", "replace")
         cdef int64_t rows = batch.content.rows
@@ -504,10 +506,10 @@ cdef class FetchedRecords(FetchedBatches):
         return status
 
     cdef bint count_batch(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
-        """Adds the number of records of the batch to the number of rows, without reading them; returns whether it has.
+        """Adds the number of records of the batch to the number of rows, without reading the records; returns True.
 
-        Returns False, and changes nothing, if a column is requested, if a record is outside of the offsets to read, or
-        if there are not enough rows left.
+        Changes nothing and returns False if a column is requested, if a record is outside of the offsets to read, or if
+        the limit of rows would be exceeded.
         """
         cdef int64_t first = columns.rows
         if columns.key != NULL or columns.value != NULL or columns.offset != NULL or columns.headers != NULL or (

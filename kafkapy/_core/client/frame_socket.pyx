@@ -1,7 +1,7 @@
 """A client's end of a connection: sends and receives frames over a non-blocking socket.
 
-The system calls hold the interpreter lock on purpose. They never block, and a thread that releases the lock while
-another one computes waits a switch interval (5 ms) to get it back, many times the duration of the call.
+The system calls hold the interpreter lock on purpose. They never block. A thread that releases the lock while another
+thread computes gets it back only after a switch interval (5 ms), which is many times the duration of the call.
 """
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

@@ -184,9 +184,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return taken
 
     def outcomes(self):
-        """Returns the outcomes of the finished batch's records as (first index, end index, error or None).
+        """Returns the outcomes of the finished batch's records: a list of (first index, end index, error or None).
 
-        There are several only if the batch was split.
+        The list has more than one element only if the batch was split.
         """
         if self.parts is None:
             return [(0, self.record_count, self.error)]
@@ -403,8 +403,9 @@ cdef class RecordAccumulator:
     """The queues of all partitions of a producer, limited to `buffer.memory` bytes in total.
 
     Any thread may call `send`; the sender calls the other methods, one thread at a time. Operations that may block are
-    methods of the Python subclass: `_send_slowly` (a topic not known yet, serializers, no memory left, ...),
-    `_choose_sticky`, `_on_batch_closed`, `_on_queue_opened` and `_wait_for_batch`.
+    methods of the Python subclass: `_send_slowly`, `_choose_sticky`, `_on_batch_closed`, `_on_queue_opened` and
+    `_wait_for_batch`. For example, `_send_slowly` sends a record to a topic that is not known yet, or when no memory is
+    left.
     """
 
     def __init__(self, *, int64_t memory_limit, Py_ssize_t batch_size, Py_ssize_t max_record_bytes, int codec=0,
@@ -474,7 +475,7 @@ cdef class RecordAccumulator:
         return future
 
     cpdef int64_t partition_of(self, TopicQueues queues, object key) except -1:
-        """Returns the partition of a record whose serialized key is `key`, without a custom partitioner."""
+        """Returns the partition of a record whose serialized key is `key`, as the default partitioner chooses it."""
         cdef Field field
         cdef int64_t index
         open_field(key, &field)

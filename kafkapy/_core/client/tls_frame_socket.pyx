@@ -235,7 +235,8 @@ cdef class TlsFrameSocket(FrameSocket):
     cdef int wait_for(self, int low_water) except -1:
         """Sets the low-water mark of the socket to `low_water` minus the size of the largest TLS record, at least 1.
 
-        The low-water mark is the number of received bytes below which the socket is not readable. It is lowered by this
-        size because up to so many of the wanted bytes may have been received already, in an incomplete TLS record.
+        The low-water mark is the number of received bytes below which the socket is not readable. An incomplete TLS
+        record that was received already may contain wanted bytes, up to the size of the largest record. The socket need
+        not receive these bytes again.
         """
         return FrameSocket.wait_for(self, max(low_water - MOST_BUFFERED, 1))
