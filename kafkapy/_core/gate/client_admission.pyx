@@ -1,9 +1,10 @@
 """Permissions and quotas in the gate, which serves only the clients whose permissions and quotas Python has looked up.
 
-Python attaches them to the connection (`ConnectionState.gate_rights`, `gate_limits`). Each has a generation, the number
-of changes of ACLs or quotas when it was looked up. It is valid while the gate's own number is the same. If a client is
-not known, not permitted, or over its quota, the gate changes nothing and leaves the request to Python. Python decides,
-and attaches the permissions and quotas that it has looked up.
+Python attaches them to the connection (`ConnectionState.gate_rights`, `gate_limits`). The gate counts the changes of
+ACLs and the changes of quotas. Permissions and quotas have a generation, which is the value of this count when they
+were looked up. They are valid until the count changes. If a client is not known, not permitted, or over its quota, the
+gate changes nothing and leaves the request to Python. Python then decides, and attaches the permissions and quotas that
+it has looked up to the connection.
 """
 
 from cpython.ref cimport PyObject

@@ -1,7 +1,8 @@
 """The data gate: serves usual Produce and Fetch requests without the interpreter lock.
 
-The reactor presents each request to the gate in phase 1, when it reads the sockets without the lock. In phase 2, when
-Python code runs, the gate notifies Python of the partitions that it has changed.
+A pass of the reactor's loop has three phases: it reads the sockets without the lock, runs Python code, and writes the
+answers without the lock. In phase 1 it presents each request to the gate. In phase 2 the gate notifies Python of the
+partitions that it has changed.
 
 Python adds and removes partitions (`add`, `remove`), and decides for each whether the gate may serve fetches from it
 (`PartitionState.is_gated`) and append to it (`is_leader`, `is_for_clients`). Python also stores in the gate what a
@@ -59,8 +60,8 @@ cdef bint read_header(FrameCursor *cursor, RequestHead *head, const uint8_t *dat
 cdef int serve_request(void *context, RequestFrame *frame) noexcept nogil:
     """Serves one request if the gate can; returns the GateVerdict.
 
-    The verdict is that the request was answered, was accepted and will be answered by `finish`, has to wait for data,
-    or was declined, so that Python has to serve it.
+    The verdict says what becomes of the request: it was answered, it will be answered by `finish`, it has to wait for
+    data, or the gate has declined it and Python has to serve it.
     """
     cdef FrameCursor cursor
     cdef RequestHead head
@@ -155,7 +156,8 @@ cdef class DataGate(GateContext):
         return connection.gate_rights
 
     def limit(self, bint is_limiting, *, bint measures_time=False):
-        """Sets whether there are quotas. If so, the gate declines requests of clients without limits from `set_limits`.
+        """Sets whether clients have quotas. If so, the gate declines the requests of clients without limits from
+        `set_limits`.
 
         Limits from earlier calls of `set_limits` become invalid. `measures_time` is set if a quota limits the time of a
         client's requests.
@@ -250,14 +252,15 @@ cdef class DataGate(GateContext):
         return None if found == NULL else <object> found
 
     def serve_or_await(self, Request request not None):
-        """Serves a fetch that arrived with too little to read (`Request.waits`), or returns what to wait for.
+        """Serves a fetch that found too little to read when it arrived (`Request.waits`), or returns what to wait for.
 
-        Called in phase 2, since other requests of this pass of the reactor may have appended after the fetch arrived.
+        Called in phase 2, when Python code runs: later requests of the same pass may have appended what the fetch
+        needs.
 
-        Returns (verdict, partitions, max_wait_ms, replica id). If the verdict is WAITS, `partitions` are those for
-        which a consumer's fetch waits, and [] for a follower, whose fetch may have thousands of partitions;
-        `max_wait_ms` is the longest time to wait; the replica id is that of the follower, or -1 for a consumer. The
-        other verdicts, ANSWERED and DECLINED, mean the same as in `serve_held`, and come with [], 0 and -1.
+        Returns (verdict, partitions, max_wait_ms, replica id). If the verdict is WAITS, `partitions` is a list of the
+        partitions for which a consumer's fetch waits. It is empty for a follower's fetch, which may have thousands of
+        partitions. `max_wait_ms` is the longest time to wait, and the replica id is the follower's broker id, or -1 for
+        a consumer. If the verdict is ANSWERED or DECLINED (see `serve_held`), the other members are [], 0 and -1.
         """
         cdef int verdict = self.present(request, FETCH_BEFORE_HOLDING)
         cdef list awaited = []
@@ -268,7 +271,7 @@ cdef class DataGate(GateContext):
         return verdict, awaited, self.max_wait_ms, self.read_replica_id
 
     def serve_held(self, Request request not None, *, bint at_deadline=False):
-        """Presents a fetch that waits for data to the gate again, in phase 2, and returns the verdict.
+        """Tries again to serve a fetch that waits for data, and returns the verdict. Called in phase 2.
 
         ANSWERED: the answer is in the output, or the connection was closed and needs no answer. DECLINED: the gate has
         changed nothing, and Python has to serve the fetch. `has_lost_partition` is then True if this broker no longer
@@ -295,8 +298,8 @@ cdef class DataGate(GateContext):
     def notify_python(self):
         """Calls `on_appended` and `on_append_failed` for the partitions that the gate has changed.
 
-        Also sends the answers of produce requests that have waited and have an error. The reactor calls this function
-        in phase 2, when Python code runs.
+        Also completes and sends the answers to produce requests that have waited and failed. The reactor calls this
+        function in each pass of its loop, in the phase that runs Python code.
         """
         cdef PartitionState partition
         cdef int append_errno
@@ -314,8 +317,9 @@ cdef class DataGate(GateContext):
     def complete_awaited(self, PartitionState partition not None, int error=0):
         """Completes the produce requests that wait for the partition, after a change of its high watermark or role.
 
-        With `error`, or if this broker no longer leads the partition, completes all of them with an error; otherwise
-        only those whose records the high watermark has passed. Has to be called before a removed partition is released.
+        If `error` is not 0, or this broker no longer leads the partition, completes all of these requests with an
+        error. Otherwise completes only the requests whose records the high watermark has passed. Has to be called
+        before a removed partition is released.
         """
         if partition.first_awaited == NULL:
             return
@@ -337,7 +341,8 @@ cdef class DataGate(GateContext):
         self.complete_failed()
 
     cdef int complete_failed(self) except -1:
-        """Sends the answers that have an error, after `on_produce_failed` has completed them."""
+        """Sends the answers of waiting produce requests that have an error, as `on_produce_failed` has completed
+        them."""
         cdef AwaitedProduce *failed
         cdef ConnectionState *connection
         while self.first_failed != NULL:

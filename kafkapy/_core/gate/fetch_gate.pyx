@@ -75,7 +75,7 @@ cdef bint no_aborted(SegmentsState segments, Py_ssize_t first) noexcept nogil:
 cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offset, int64_t limit, int64_t max_bytes,
                       bint min_one_message) noexcept nogil:
     """Finds the bytes to send from one segment, from `offset` up to the offset `limit` (-1: the segment's end). Returns
-    1 if the bytes, which may be none, are found, 0 if the segment ends before `offset`, and -1 if the gate declines.
+    1 on success, even if there are no bytes to send; 0 if the segment ends before `offset`; -1 if the gate declines.
     LogReader._read does the same on the Python path."""
     cdef int64_t position, size, length, end, limit_position, limit_size
     cdef int found
@@ -108,7 +108,7 @@ cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offs
 
 cdef inline int64_t limit_within(SegmentsState segments, Py_ssize_t index, int64_t limit,
                                  int64_t log_end_offset) noexcept nogil:
-    """Returns `limit` if the segment at `index` may have batches at or above this offset, otherwise -1: no limit."""
+    """Returns `limit`, or -1 (no limit) if the segment at `index` has no batches at or above this offset."""
     if limit == log_end_offset or (
             index + 1 < segments.count and (<SegmentState> segments.ordered[index + 1]).base_offset <= limit):
         return -1
@@ -117,7 +117,7 @@ cdef inline int64_t limit_within(SegmentsState segments, Py_ssize_t index, int64
 
 cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, SegmentsState segments, int64_t offset,
                    int64_t max_bytes) noexcept nogil:
-    """Finds the bytes to send from a log; returns False if the gate declines. In Python: LogReader.read."""
+    """Finds the bytes to send from a log, as LogReader.read does in Python; returns False if the gate declines."""
     cdef Py_ssize_t index
     cdef int status = 0
     cdef int64_t limit = log.high_watermark if request.replica_id == CONSUMER else log.log_end_offset
@@ -156,7 +156,7 @@ cdef inline bint may_read_from_follower(const FetchRequest *request) noexcept no
 
 
 cdef inline bint certainly_agrees(LogState log, const FetchPlace *place) noexcept nogil:
-    """Returns whether the fetcher's log is certainly a prefix of this log; if not, the gate declines."""
+    """Returns whether the fetcher's log is certainly a prefix of this log; the gate declines if it is not."""
     return log.leader_epochs.certainly_contain(place.last_fetched_epoch, place.fetch_offset, log.log_end_offset)
 
 
@@ -223,7 +223,7 @@ cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchP
 
 cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *topic, int32_t topic_length,
                      int32_t partition, const FetchPlace *place, int count) noexcept nogil:
-    """Finds the bytes to send from a partition, and stores them in `gate.reads[count]`; False if the gate declines."""
+    """Stores the bytes to send from a partition in `gate.reads[count]`; returns False if the gate declines."""
     cdef bint by_id = request.version >= FIRST_FETCH_WITH_TOPIC_ID
     cdef PyObject *found = find_partition(gate, by_id, topic, topic_length, partition)
     return read_found(gate, request, found, topic_length, partition, place, count)

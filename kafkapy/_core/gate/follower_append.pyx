@@ -36,10 +36,11 @@ cdef enum:
 
 
 def end_of_fetched(records, int32_t leader_epoch):
-    """Returns the offset after the whole batches up to `leader_epoch`, and the epoch of the last one, from the headers.
+    """Returns the offset after the last whole batch of an epoch up to `leader_epoch`, and the leader epoch of this
+    batch.
 
     Returns None if there is no such batch, if an append would refuse the bytes, or if only the Python path can append
-    them. The checksums are not verified.
+    them. Reads only the headers, and does not verify the checksums.
     """
     cdef Py_buffer view
     cdef BatchHeader header
@@ -77,8 +78,8 @@ cdef class FetchedBatches:
     def __init__(self, records, int32_t leader_epoch):
         """Examines the whole batches of the bytes-like object `records`, without the interpreter lock.
 
-        Batches from the first one of an epoch above `leader_epoch` on are ignored. Raises ApiError with CORRUPT_MESSAGE
-        for a damaged batch, and with OFFSET_OUT_OF_RANGE if the offsets do not ascend.
+        Ignores the first batch of an epoch above `leader_epoch`, and all batches after it. Raises ApiError with
+        CORRUPT_MESSAGE for a damaged batch, and with OFFSET_OUT_OF_RANGE if the offsets do not ascend.
         """
         PyObject_GetBuffer(records, &self.view, PyBUF_SIMPLE)
         self.has_view = True

@@ -20,9 +20,9 @@ from kafkapy._core.reactor.reactor_state cimport GATE_DECLINED
 cdef void find_replica_state(FetchRequest *request, const FrameCursor *cursor) noexcept nogil:
     """Reads the follower's id and broker epoch from the end of the request, where followers put them as a tagged field.
 
-    They are read first, because they decide how the partitions are read. `take_rest` verifies later that the end of the
-    request is this tagged field. A request without the field counts as a consumer's. The gate declines a request with
-    other tagged fields.
+    These two fields are read before the partitions, because they decide how the partitions are read. `take_rest`
+    verifies later that the end of the request is this tagged field. A request without the field counts as a consumer's.
+    The gate declines a request with other tagged fields.
     """
     cdef const uint8_t *at
     request.replica_id = CONSUMER

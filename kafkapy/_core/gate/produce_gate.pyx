@@ -6,10 +6,12 @@
 
 The gate serves requests that have one plain batch of magic 2 for each partition, which the topic stores unchanged. It
 gathers the batches of all requests in one pass of the reactor, and writes the batches of a partition at once. It
-declines all other requests, changes nothing, and leaves them to the Python path: a codec that was not used before, or
-too much to decompress; a batch with which a producer begins, which it repeats, or which is transactional; a batch that
-may cause a roll, a flush or a full index; a request that clients do not usually send; an ISR that is too small. With
-acks=all the answer waits in the gate for the high watermark (`awaited_produce`). tests/property/test_gate_twin.py
+declines all other requests, changes nothing, and leaves them to the Python path. These are requests with a codec that
+was not used before, or with too much to decompress; with a transactional batch, or the first or a repeated batch of an
+idempotent producer; with a batch that may cause a roll, a flush or a full index; requests for a partition whose ISR is
+too small; and requests of a form that clients do not usually send.
+
+With acks=all the answer waits in the gate for the high watermark (`awaited_produce`). tests/property/test_gate_twin.py
 compares the answers and the files of the two paths.
 """
 
@@ -188,8 +190,8 @@ cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cur
 cdef bint accepts_replicated(PartitionState partition, GatheredRequest *request) noexcept nogil:
     """Marks the request as one that writes to a partition with followers.
 
-    Returns whether the gate may append it to this partition. With acks=all that is the case if the ISR has enough
-    replicas for `min.insync.replicas` and the request's timeout is above 0; with other acks it always is.
+    Returns whether the gate may append the request's records to this partition. With acks=all the ISR must have enough
+    replicas for `min.insync.replicas`, and the request's timeout must be above 0. With other acks the gate always may.
     """
     request.is_replicated = True
     return request.acks != ALL_REPLICAS or (

@@ -103,8 +103,8 @@ cdef class Reactor:
         or later, by `request.connection.respond`. `on_close(connection, kind)` is called once for each closed
         connection; `kind` is a CloseReason, such as CLOSED_BY_PEER. `on_callback_error(error)` is called with each
         exception of a posted callback or a timer. `on_handshake(connection, error)` is called when the TLS handshake of
-        a client has ended, before any of its requests is read; `error` is None or says why it failed, and then the
-        callee has to close the connection."""
+        a client has ended, before any of its requests is read. After a success `error` is None. After a failure `error`
+        is the reason, and the callee has to close the connection."""
         cdef epoll_event event
         if self.native.epoll_fd >= 0:
             raise RuntimeError("already initialized")
@@ -183,8 +183,8 @@ cdef class Reactor:
     def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id, bint is_gated=True,
               TlsContext tls=None):
         """Takes over the descriptor of a connected, non-blocking socket and returns its Connection. `listener`, any
-        object, becomes an attribute of the connection. Without `is_gated` all requests go to `dispatch`, and none
-        to compiled code (the gate). With `tls` the client must begin with a handshake."""
+        object, becomes an attribute of the connection. If `is_gated` is False, all requests go to `dispatch`, and none
+        to the compiled request path (the gate). If `tls` is given, the client must begin with a TLS handshake."""
         cdef Connection connection = Connection.__new__(Connection)
         cdef TlsSession *session = self.open_session(tls, connection, fd, None, False)
         self.enter(connection, fd, peer_host, peer_port, connection_id)
@@ -199,10 +199,11 @@ cdef class Reactor:
                        int32_t max_response_bytes, TlsContext tls=None, str tls_server_name=None,
                        bint tls_verifies_name=True):
         """Takes over the descriptor of a non-blocking socket that is connecting, and returns its OutgoingConnection.
-        The loop calls `on_response(request)` with each response, as a Request, and `on_closed(connection)` once, also
-        if the connection was refused (`close_errno`). A larger response than `max_response_bytes` closes the
-        connection. With `tls` the connection is encrypted; the server's certificate has to be for `tls_server_name`, a
-        host name or an IP address, if `tls_verifies_name`."""
+        The loop calls `on_response(response)` with each response; `response` is a Request, which is the class of all
+        received frames. It calls `on_closed(connection)` once, even if the connection was refused;
+        `connection.close_errno` then has the errno. A response that is larger than `max_response_bytes` closes the
+        connection. If `tls` is given, the connection is encrypted. If `tls_verifies_name` is set, the server's
+        certificate has to be for `tls_server_name`, a host name or an IP address."""
         cdef OutgoingConnection connection = OutgoingConnection.__new__(OutgoingConnection)
         cdef TlsSession *session = self.open_session(tls, connection, fd, tls_server_name, tls_verifies_name)
         self.enter(connection, fd, peer_host, peer_port, connection_id)

@@ -337,10 +337,10 @@ cdef class OutgoingConnection(Connection):
         """Sends one frame. Does nothing if the connection is closed.
 
         `chunks` are the parts of the frame, without the size prefix: bytes-like objects and FileRanges, which are
-        *pinned* until they are sent. With `at_once` the frame is written immediately, so that the peer works while the
-        caller does. Otherwise, and if the socket does not accept all bytes, it waits until the reactor writes all
-        answers (phase 3), so that one system call writes several frames. If more than GATHER_LIMIT bytes wait, they are
-        written immediately in any case.
+        *pinned* until they are sent. If `at_once` is set, or if more than GATHER_LIMIT bytes wait, all waiting frames
+        are written immediately, so that the peer can begin to work. Otherwise the frame waits until the reactor writes
+        all answers (phase 3), so that one system call writes several frames. Bytes that the socket does not accept
+        wait, too.
         """
         cdef ConnectionState *native = self.native
         if native.closed or native.closing:

@@ -66,7 +66,8 @@ cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept no
 
 
 cdef inline bint is_held_back(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Returns whether this is a client's connection and `intake_is_blocked`, so that no further request may begin."""
+    """Returns True if this is a client's connection and `intake_is_blocked` is true, so that no further request may
+    begin."""
     return not connection.is_outgoing and intake_is_blocked(state)
 
 

@@ -82,7 +82,8 @@ cdef void consume(ReactorState *state, ConnectionState *connection, int64_t sent
 
 
 cdef int copy_short_range(ReactorState *state, OutputChunk *chunk) noexcept nogil:
-    """Reads a short range of a file, an output chunk, into memory. Returns 0, or a CloseReason if that fails."""
+    """Reads the bytes of an output chunk that is a short range of a file into memory. Returns 0, or a CloseReason if
+    that fails."""
     cdef int64_t done = 0
     cdef ssize_t count
     cdef uint8_t *room = output_reserve(state, <size_t> chunk.remaining)
@@ -132,7 +133,7 @@ cdef ssize_t send_memory(ReactorState *state, ConnectionState *connection) noexc
 
 
 cdef ssize_t send_range(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Sends the first bytes of the output, a range of a file, by one `sendfile`; returns its result."""
+    """Sends bytes of the output's first chunk, which is a range of a file, by one `sendfile`; returns its result."""
     cdef OutputChunk *head = connection.output_head
     cdef int64_t position = head.position
     cdef int64_t count = head.remaining if head.remaining < BYTES_PER_TURN else BYTES_PER_TURN

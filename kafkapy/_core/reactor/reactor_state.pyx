@@ -289,8 +289,8 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
 cdef inline void end_tls(ConnectionState *connection) noexcept nogil:
     """Sends close_notify to the peer of a TLS connection.
 
-    If the handshake pool has the session, detaches it from the connection instead; the session is freed when it comes
-    back.
+    If the handshake pool is using the session, instead detaches the session from the connection. The session is freed
+    when the pool returns it.
     """
     if connection.tls == NULL:
         return

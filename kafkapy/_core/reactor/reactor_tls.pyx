@@ -108,7 +108,8 @@ cdef void stepped(ReactorState *state, ConnectionState *connection) noexcept nog
 
 
 cdef void read_again(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Queues the connection to be read, if bytes or the stream's end have arrived during the handshake's step."""
+    """Queues the connection to be read, if bytes or the end of the stream have arrived during a step of the
+    handshake."""
     if connection.tls.was_readable or connection.readable or connection.hangup:
         connection.tls.was_readable = False
         connection.readable = True
@@ -191,7 +192,8 @@ cdef void receive_handshake(ReactorState *state, ConnectionState *connection) no
 cdef ssize_t tls_receive(ReactorState *state, ConnectionState *connection, iovec *vector, int count) noexcept nogil:
     """Fills the memory in `vector`, in order, with decrypted bytes; returns their number, and updates `readable`.
 
-    If the stream has ended or is broken, closes the connection after the bytes before that were returned.
+    If the stream has ended or is broken, the bytes that precede the end are returned first. The next call, which has no
+    bytes to return, closes the connection.
     """
     cdef TlsSession *session = connection.tls
     cdef size_t total = 0
@@ -251,7 +253,9 @@ cdef int read_range(OutputChunk *chunk, uint8_t *room, size_t size) noexcept nog
 cdef int tls_encrypt(ReactorState *state, ConnectionState *connection, int64_t *detail) noexcept nogil:
     """Encrypts the beginning of the output. The encrypted bytes have to be sent before more is encrypted.
 
-    Returns 0, or a CloseReason, whose number (such as an errno) is stored in `detail`.
+    Returns 0 on success. Otherwise returns the CloseReason with which the caller has to close the connection, and sets
+    `detail` to the number that belongs to it: the errno for CLOSE_ERROR, the number of bytes of the chunk that are not
+    sent yet for CLOSE_SHORT_FILE, and 0 for CLOSE_TLS.
     """
     cdef TlsSession *session = connection.tls
     cdef TlsShared *shared = state.tls
@@ -281,7 +285,8 @@ cdef int tls_encrypt(ReactorState *state, ConnectionState *connection, int64_t *
 
 
 cdef void tls_output_sent(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Frees or reuses the memory of encrypted bytes that were sent, and continues a handshake that waited for that."""
+    """Frees or reuses the memory of encrypted bytes that were sent. Continues a handshake that had to wait until
+    then."""
     cdef TlsSession *session = connection.tls
     session.encrypted = 0
     if state.tls.spare.data == NULL:

@@ -111,8 +111,8 @@ cdef class TimingWheel:
         return entry
 
     cdef int place(self, TimerEntry entry) except -1:
-        """Puts an entry into the lowest level of the wheel whose intervals include its deadline, or into `due` if it
-        has passed."""
+        """Puts an entry into the lowest level of the wheel whose intervals include its deadline, or into `due` if the
+        deadline has passed."""
         cdef Py_ssize_t level = 0
         cdef int64_t tick = self.tick_ms, index
         if entry.deadline_ms <= self.current_ms:
@@ -131,7 +131,8 @@ cdef class TimingWheel:
     cpdef list advance(self, int64_t monotonic_ms):
         """Moves the clock to `monotonic_ms`, unless that is before its present time.
 
-        Returns the callbacks whose deadline has come, in the order of their deadlines, and of insertion for equal ones.
+        Returns the callbacks whose deadline has come, in the order of their deadlines. Callbacks with equal deadlines
+        are in the order in which they were added.
         """
         cdef list expired = list(self.due.entries.values()), fallen = [], buckets
         cdef Bucket bucket

@@ -32,7 +32,7 @@ cdef OpenSslFunctions *require_openssl() except NULL:
 
 
 cdef bint load_functions(object path) except -1:
-    """Loads OpenSSL's functions from the shared object at `path`, None for the running program itself.
+    """Loads OpenSSL's functions from the shared object at `path`; if `path` is None, from the running program itself.
 
     Returns whether it has all of them; the object stays open. The caller tries Python's module `ssl` first, because it
     has libssl wherever Python has TLS. The program itself has the library if Python was linked with it.

@@ -153,8 +153,9 @@ cdef class TlsAcceptor:
             read(self.native.event_fd, &count, sizeof(count))
 
     def take_report(self):
-        """Returns what has happened since the last call: the number of refused clients, the addresses of the first of
-        them, and the errno with which no client could be accepted, or 0.
+        """Returns (number of refused clients, addresses of the first refused clients, errno), all since the last call.
+
+        The errno is that of a failure to accept clients, or 0 if there was none.
 
         The addresses of a client are the host and port of the peer and of the broker.
         """
@@ -303,9 +304,10 @@ cdef void accept_clients(AcceptorState *state, int64_t now) noexcept nogil:
 
 
 cdef void receive(AcceptorState *state, Client *client, int64_t now, bint is_last) noexcept nogil:
-    """Decides by its first byte what becomes of a client: refused, ready or, if it has left, closed.
+    """Makes a client ready, refuses it, or closes its connection if it has left, according to the first byte received.
 
-    A client without a first byte has to wait; with `is_last` it becomes ready, and the reactor checks its first byte.
+    A client that has sent nothing has to wait. If `is_last` is set, such a client becomes ready instead, and the
+    reactor checks its first byte later.
     """
     cdef uint8_t byte
     cdef ssize_t count = recv(client.fd, &byte, 1, MSG_PEEK)

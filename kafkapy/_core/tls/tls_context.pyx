@@ -77,7 +77,7 @@ cdef bint is_end_of_pem() noexcept:
 cdef int give_password(char *room, int size, int is_writing, void *context) noexcept nogil:
     """OpenSSL's callback for the password of a key: `context` is a bytes object, or NULL if there is none.
 
-    Writes the password to `room`, and returns its length; -1 if there is none or it is longer than `size`.
+    Writes the password to `room`, and returns its length. Returns -1 if there is none, or if it is longer than `size`.
     """
     cdef Py_ssize_t length
     with gil:

@@ -350,9 +350,9 @@ cdef void set_error(TlsSession *session, const char *reason, const char *detail,
 cdef int verify_peer(int is_valid, void *context) noexcept nogil:
     """Accepts or refuses a certificate of the peer's chain; OpenSSL calls it for each certificate and each fault.
 
-    If only the revocation list for an authority's certificate is missing, the certificate is accepted: an operator who
-    has a list of the issuer of the clients' certificates need not have a list of each authority above it. A certificate
-    with any other fault is refused, and the text of the fault is stored.
+    If only the revocation list for an authority's certificate is missing, the certificate is accepted. An operator who
+    has a revocation list of the authority that issues the clients' certificates therefore need not have a list of each
+    authority above it. A certificate with any other fault is refused, and the text of the fault is stored.
     """
     cdef int code
     cdef char subject[SUBJECT_BYTES]
