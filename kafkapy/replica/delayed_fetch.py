@@ -71,8 +71,9 @@ class DelayedFetch(FetchOperation):
     def try_complete_after(self, key: Hashable) -> bool:
         """Tries to complete the fetch after an event of the partition `key`; returns whether it is complete now.
 
-        If the event made no record of `key` readable, the other partitions are not tested. Otherwise, if thousands of
-        partitions have an event each, as after an election, the number of tests would be the square of their number.
+        If the event made no record of `key` readable, the other partitions are not tested. This limits the work when
+        each of a fetch's thousands of partitions has an event, as after an election: if every event tested all
+        partitions, the number of tests would be the square of the number of partitions.
         """
         if not self._by_key:
             self._by_key = {each[0].topic_partition: each for each in self._partitions}

@@ -1,12 +1,13 @@
-"""A fetch that waits for data on behalf of the gate, the compiled code that serves requests without the interpreter
-lock.
+"""A fetch for which the gate has found too little data, and that waits until the gate can answer it.
 
-The fetch is given to the gate again when there may be more to read, and at its deadline. Until it is answered, the gate
-does not change the fetch session or a consumer's position in it. It has only recorded the position of a follower,
-because that acknowledges records, and must not wait. Python can therefore still serve the fetch from the bytes of the
-request: if the gate declines the fetch later, because the leader has changed or a transaction has begun, the request is
-handled in Python as if it had just arrived, with the rest of its waiting time. docs/decisions/held-fetch.md shows the
-sequence.
+The gate is the compiled code that serves usual Produce and Fetch requests without the interpreter lock.
+
+The fetch is given to the gate again when there may be more to read, and at its deadline. Until the fetch is answered,
+the gate does not change the fetch session or a consumer's position in it. Only the position of a follower is recorded
+at once, because it acknowledges records, for which other requests wait. Python can therefore still serve the fetch from
+the bytes of the request: if the gate declines the fetch later, because the leader has changed or a transaction has
+begun, the request is handled in Python as if it had just arrived, with the rest of its waiting time.
+docs/decisions/held-fetch.md shows the sequence.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class HeldFetch(FetchOperation):
         """Makes the operation for a fetch that compiled code (the gate) serves; it waits for at most `max_wait_ms`.
 
         If the gate declines the request later, `serve_in_python` is called with the request. This function serves the
-        fetch in Python. The fetch then waits for the rest of its time: `max_wait_ms` less the time that it has waited
-        already (`Request.waited_ms`).
+        fetch in Python. If the fetch has to wait there, it waits at most for `max_wait_ms` less the time that it has
+        waited already (`Request.waited_ms`).
         """
         super().__init__(max_wait_ms, is_from_follower=is_from_follower)
         self._request = request

@@ -94,10 +94,10 @@ class Partition(PartitionState):
     def make_leader(self, image: PartitionImage, monotonic_ms: int) -> bool:
         """Makes this broker the leader according to `image`. Returns True if it did not lead before.
 
-        Ignores an image with an older partition epoch, and one that is equal to the image applied last. A different
+        Ignores an image with an older partition epoch, and an image that is equal to the one applied last. A different
         image with the current partition epoch is applied: the controller's response to a proposed ISR raises the
-        partition epoch before the image with this change arrives. The same change may complete a reassignment, and
-        only the image contains the new replicas.
+        partition epoch before the image with this change arrives. The same change may complete a reassignment, and only
+        the image contains the new replicas.
         """
         if self._is_already_applied(image):
             return False
@@ -367,8 +367,10 @@ class Partition(PartitionState):
     def fetch_records(
         self, params: FetchParams, asked: FetchPartition, max_bytes: int, *, min_one_message: bool, update_state: bool
     ) -> tuple[FetchResult, FetchData | None]:
-        """Reads at most `max_bytes` of records for a consumer or a follower; returns the result for the response, and
-        the data that were read, None if the follower's log diverges (KIP-595) and nothing was read.
+        """Reads at most `max_bytes` of records for a consumer or a follower. Returns the result for the response, and
+        the data that were read.
+
+        If the fetcher's log diverges from this log (KIP-595), reads nothing, and returns None instead of the data.
 
         `min_one_message` permits a first batch that is larger than `max_bytes`. With `update_state`, records the
         position of the follower. Raises ApiError if the read is refused, and StorageError if the log cannot be read.

@@ -113,8 +113,9 @@ class ReplicaAlterLogDirsManager:
     # -- requests ------------------------------------------------------------------------------------------------
 
     def alter(self, directories: Mapping[TopicPartition, str]) -> dict[TopicPartition, Error]:
-        """Begins to move each partition to its directory, and returns the error of each, Error.NONE for a move that has
-        begun or is not necessary. Waits for the owner thread, which therefore must not call it."""
+        """Begins to move each partition to its directory, and returns an error for each partition. The error is
+        Error.NONE if the move has begun or is not necessary. Waits for the owner thread, which therefore must not call
+        it."""
         results = {}
         with self._altering:
             for partition, path in directories.items():
@@ -322,7 +323,7 @@ class ReplicaAlterLogDirsManager:
             self._assign_directories({key: current.directory.directory_id})
 
     def _rate(self) -> float:
-        """Returns the limit of each running move in bytes per second."""
+        """Returns how many bytes per second each running move may copy."""
         limit: int = self._config.replica_alter_log_dirs_io_max_bytes_per_second
         return max(1.0, limit / max(1, len(self._running)))
 

@@ -1,7 +1,7 @@
 """The replica manager: appends to and reads from several partitions for one request.
 
-An append writes to each partition, is answered or waits for replicas, and then completes fetches that wait for data.
-A fetch reads each partition; if it finds too little it waits, and reads again when something has changed.
+An append writes to each partition, is answered or waits for replicas, and then completes fetches that wait for data. A
+fetch reads each partition. If it finds too little, it waits, and reads again when a partition has changed.
 """
 
 from __future__ import annotations
@@ -165,7 +165,8 @@ class ReplicaManager:
             self.delayed_operations.fetch.force_complete(topic_partition)
 
     def checkpoint_high_watermarks(self) -> None:
-        """Writes `replication-offset-checkpoint` in each directory where it has changed. Any thread, one at a time.
+        """Writes `replication-offset-checkpoint` in each directory where it has changed. Any thread may call it, but
+        only one at a time.
 
         The high watermarks are read while the owner thread changes them, because a checkpoint that is too low is
         harmless.
@@ -242,8 +243,9 @@ class ReplicaManager:
         """Appends to each partition independently: a refusal of one does not affect the others.
 
         `entries` are writable, since offsets are assigned in place, and borrowed until this returns. `checked` holds
-        the results of `Log.check_records` for some of them. `on_response` is called with one response for each entry:
-        at once with acks 0 and 1; with acks -1 when the in-sync replicas have the records, or after `timeout_ms`.
+        the results of `Log.check_records` for some of the entries. `on_response` is called with one response for each
+        entry: at once with acks 0 and 1; with acks -1 when the in-sync replicas have the records, or after
+        `timeout_ms`.
         """
         responses: dict[TopicPartition, PartitionResponse] = {}
         if required_acks not in (ALL_REPLICAS, 0, 1):
@@ -393,8 +395,9 @@ class ReplicaManager:
         return read
 
     def count_replicated(self, results: list[tuple[FetchPartition, FetchResult]]) -> None:
-        """Adds the bytes of the records of throttled partitions, in a response to a follower, to the measured rate that
-        leader.replication.throttled.rate limits (KIP-73)."""
+        """Counts the bytes that a follower receives from throttled partitions in the rate that
+        leader.replication.throttled.rate limits (KIP-73). `results` are the partitions of the response to the
+        follower."""
         for asked, result in results:
             partition = self.partitions.get(asked.topic_partition)
             if partition is not None and partition.leader_throttle is not None and len(result.records):

@@ -2,7 +2,8 @@
 
 A broker limits the bytes per second that it sends as a leader, and that it fetches as a follower, for the replicas that
 the configuration of their topics lists as throttled. Replicas in the ISR are counted too, but only replicas outside of
-the ISR have to wait: the leader sends them no records while its rate is exceeded, and a follower does not ask for them.
+the ISR have to wait. While the leader's limit is exceeded, the leader sends these replicas no records. While the
+follower's limit is exceeded, the follower does not ask for their records.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ def lists_replica(value: str | None, partition: int, broker: int) -> bool:
 
 @lru_cache(maxsize=2)
 def _replicas_in(value: str) -> frozenset[str]:
-    """Returns the elements of a list of throttled replicas, such as "0:101" (partition and broker).
+    """Splits the configured list `value` into its elements, such as "0:101" for the replica of partition 0 on broker
+    101.
 
-    The last lists are cached: this function is called with the same lists for each partition of a topic, and they may
-    name thousands of replicas.
+    The results for the last two lists are cached, because a list may name thousands of replicas, and this function is
+    called with the same list for each partition of a topic.
     """
     return frozenset(each.strip() for each in value.split(","))
 

@@ -68,9 +68,10 @@ class Connect(Protocol):
 class FetchPorts(NamedTuple):
     """The functions of the broker that fetchers use. All are called on the owner thread.
 
-    `leader_endpoint` returns host and port of a broker id, None if unknown. `on_high_watermarks` is called with the
-    partitions whose high watermark changed, `on_truncated` with a log that was truncated. `sasl_mechanism` returns the
-    client's part of an authentication by SASL with a host, or None if connections do not use SASL.
+    `leader_endpoint` returns the host and port of the broker with an id, or None if they are unknown.
+    `on_high_watermarks` is called with the partitions whose high watermark changed, `on_truncated` with a log that was
+    truncated. `sasl_mechanism` returns the object that implements the client's side of a SASL authentication with a
+    host, or None if connections do not use SASL.
     """
 
     connect: Connect

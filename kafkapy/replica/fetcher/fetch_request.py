@@ -15,8 +15,8 @@ _LAST_VERSION_WITH_NAMES = 12
 
 
 def fetch_version(plan: FetchPlan, metadata_version: int) -> int:
-    """Returns the version of the Fetch request for `metadata_version`; if a topic has no id, the newest version that
-    names topics instead."""
+    """Returns the version of the Fetch request for `metadata_version`. If a topic has no id, returns the newest version
+    that identifies topics by name."""
     if any(position.topic_id == ZERO_UUID for position in plan.positions.values()):
         return _LAST_VERSION_WITH_NAMES
     return fetch_request_version(metadata_version)

@@ -31,8 +31,9 @@ class FollowerLog(Protocol):
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
         """Returns the largest epoch <= `epoch` in the log, with its end offset.
 
-        If `epoch` is below all epochs of the log, returns `epoch` itself with the offset at which the first one begins.
-        Epoch and offset are -1 if `epoch` is -1 or above the newest epoch, or if the log has no epoch.
+        If `epoch` is below all epochs of the log, returns `epoch` itself with the offset at which the first epoch of
+        the log begins. The returned epoch and offset are -1 if `epoch` is -1 or above the newest epoch, or if the log
+        has no epoch.
         """
 
     def append(self, records: memoryview, leader_epoch: int) -> int:

@@ -5,9 +5,9 @@ time as `monotonic_ms`. The caller sends the request that `next_request` returns
 to `on_fetched` or `on_offsets`, or calls `on_failure`.
 
 A follower that is far behind sends its next Fetch before it appends the records of the last response, so that the
-leader works while the follower writes. A Fetch acknowledges every record below its offset, so this is allowed only
-below the leader's high watermark: these records are committed without this follower, and it cannot enter the ISR with
-such an offset.
+leader works while the follower writes. A Fetch acknowledges every record below its offset. Sending ahead is therefore
+allowed only if the offset is below the leader's high watermark: the records below it are committed without this
+follower, and a follower cannot enter the ISR with an offset below the high watermark.
 """
 
 from __future__ import annotations
@@ -154,10 +154,10 @@ class LeaderFetcher:
     def _plan(
         self, moved: list[TopicPartition], position_of: Callable[[TopicPartition], FetchPosition | None]
     ) -> FetchPlan | None:
-        """Returns the next Fetch, None if there is nothing to fetch.
+        """Returns the plan of the next Fetch, or None if there is nothing to fetch.
 
         `moved` are partitions that may have changed in addition to those in `_changed`. `position_of` returns the
-        position to fetch from, None for a partition that is not to be fetched.
+        position to fetch from, or None for a partition that is not to be fetched.
         """
         self._withheld_until_ms = NOT_DELAYED
         changed = self.partitions if self._session.is_full else self._changed
@@ -294,8 +294,8 @@ class LeaderFetcher:
     ) -> list[TopicPartition]:
         """Handles the response to the last plan; returns the partitions whose high watermark has changed.
 
-        If `send_ahead` is given, and the next request does not depend on the outcome of appending these records, it is
-        called with the plan of the next request before the records are appended.
+        If `send_ahead` is given, and the next request does not depend on whether the append of the response's records
+        succeeds, `send_ahead` is called with the plan of the next request before the records are appended.
         """
         error = Error.of(response.error_code)
         if error is not Error.NONE:
@@ -528,8 +528,8 @@ class LeaderFetcher:
             self._resume(state)
 
     def _compare_start(self, state: FollowedPartition, leader_start_offset: int) -> None:
-        """Restarts the log at the leader's start offset if that is above the log end offset. In both cases fetching
-        continues at the end of the log, unless the log directory fails."""
+        """Restarts the log at the leader's start offset if this offset is above the log end offset. Then, whether the
+        log was restarted or not, makes fetching continue at the end of the log, unless the log directory has failed."""
         log = state.log
         if leader_start_offset > log.log_end_offset:
             logger.warning(

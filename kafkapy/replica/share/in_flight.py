@@ -184,12 +184,12 @@ class InFlightRecords:
         """Acquires records for the member and returns their offsets in order. The locks end at `deadline_ms`.
 
         `batches` are the first and last offsets of the log's batches that were read from `fetch_offset` on. Acquires
-        whole batches of the log with about `max_records` records or, if `is_exact`, no more than `max_records`. The
-        window grows to about `max_in_flight` offsets at most. `limit` is the largest delivery count. New records are
-        acquired in ranges of about `batch_size`.
+        whole batches of the log, with about `max_records` records. If `is_exact`, acquires no more than `max_records`,
+        which may end inside of a batch. The window grows to about `max_in_flight` offsets at most. `limit` is the
+        largest delivery count. New records are acquired in ranges of about `batch_size`.
 
-        The more often records have been delivered, the fewer of them are acquired together. At the last delivery each
-        record is acquired alone, so that a record that makes its consumers fail does not affect other records.
+        Records that have been delivered more often are acquired in smaller numbers. At the last delivery each record is
+        acquired alone, so that a record that makes its consumers fail does not affect other records.
         """
         first, last = batches[0][0], batches[-1][1]
         self._archive_missing(fetch_offset, first)
@@ -232,7 +232,7 @@ class InFlightRecords:
     def _acquire_in_window(
         self, member: str, first: int, last: int, deadline_ms: int, wanted: int, limit: int, is_exact: bool
     ) -> tuple[list[Acquired], bool]:
-        """Acquires about `wanted` available records from `first` to `last` that are in the window; with `is_exact`, no
+        """Acquires about `wanted` available records of the window, from `first` to `last`. If `is_exact`, acquires no
         more than `wanted`. `limit` is the largest delivery count; the locks end at `deadline_ms`.
 
         Returns the acquired offsets, and True if no further records may be acquired together with them, because they
@@ -278,11 +278,11 @@ class InFlightRecords:
         batch_size: int,
         is_exact: bool,
     ) -> list[Acquired]:
-        """Acquires about `wanted` records after the window, with `is_exact` no more than `wanted`, in ranges of about
-        `batch_size` records. `batches` are the first and last offsets of the log's batches; the locks end at
-        `deadline_ms`.
+        """Acquires about `wanted` records after the window for `member`. If `is_exact`, acquires no more than `wanted`.
 
-        The window grows to the end of the batch of the log that contains the last acquired record.
+        `batches` are the first and last offsets of the log's batches. The records are acquired in ranges of about
+        `batch_size` records; if `is_exact`, in one range. Their locks end at `deadline_ms`. The window grows to the end
+        of the log's batch that contains the last acquired record.
         """
         end = self.end_offset
         new = [(max(base, end), last) for base, last in batches if last >= end]
@@ -469,22 +469,22 @@ class InFlightRecords:
             self.start_offset = runs[0].first if runs else end
 
     def _drop(self, number: int) -> None:
-        """Removes the first `number` runs (ranges of offsets with one state) of the window."""
+        """Removes the first `number` runs of the window. A run is a range of offsets with one state."""
         for run in self.runs[:number]:
             if not run.is_hole and (run.is_terminal or run.pending in (ACKNOWLEDGED, ARCHIVED)):
                 self.complete_count -= run.size
         del self.runs[:number]
 
     def _index(self, offset: int) -> int:
-        """Returns the index in `runs` of the run, a range of offsets with one state, that contains the offset; or the
-        number of runs if the offset is after all of them."""
+        """Returns the index of the run that contains the offset, or the number of runs if the offset is after all of
+        them. A run is a range of offsets with one state."""
         if offset >= self.end_offset:
             return len(self.runs)
         return bisect_right(self.runs, offset, key=_first) - 1
 
     def _split(self, index: int, offset: int) -> None:
-        """Splits the run with this index, a range of offsets with one state, so that a second run with the same state
-        begins at `offset`; does nothing if `offset` is after the run."""
+        """Splits the run with this index, so that a second run with the same state begins at `offset`. Does nothing if
+        `offset` is after the run. A run is a range of offsets with one state."""
         run = self.runs[index]
         if offset > run.last:
             return
@@ -496,7 +496,7 @@ class InFlightRecords:
         self.runs.insert(index + 1, rest)
 
     def _between(self, first: int, last: int) -> list[Run]:
-        """Returns the runs (ranges of offsets with one state) from `first` to `last`.
+        """Returns the runs from `first` to `last`. A run is a range of offsets with one state.
 
         Splits the runs that extend beyond these offsets.
         """

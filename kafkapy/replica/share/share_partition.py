@@ -204,7 +204,7 @@ class SharePartition:
         return self.is_active and self.in_flight.can_acquire(self._ports.settings.max_record_locks(self.key.group_id))
 
     def readable_bytes(self, most: int) -> int:
-        """Returns about how many bytes could be acquired, at most `most`; 0 if there are none.
+        """Returns about how many bytes could be acquired, at most `most`; 0 if no record could be acquired.
 
         Returns `most` if the log was truncated, so that a fetch is tried. Raises ApiError NOT_LEADER_OR_FOLLOWER if
         this broker does not lead the partition, and StorageError if the log cannot be read.
@@ -229,11 +229,11 @@ class SharePartition:
     ) -> tuple[FileRange | bytes, list[Acquired]]:
         """Reads records and acquires them for the member; returns their batches and the acquired offsets.
 
-        Acquires whole batches with about `max_records` records, or with `is_exact` no more than `max_records`, in
-        ranges of about `batch_size` records. If the log has been truncated, nothing is acquired, and the window moves
-        to the records that the log has. Raises ApiError NOT_LEADER_OR_FOLLOWER if this broker does not lead the
-        partition, ApiError UNKNOWN_SERVER_ERROR if a transaction index is damaged, and StorageError if the log cannot
-        be read.
+        Acquires whole batches, with about `max_records` records, in ranges of about `batch_size` records. If
+        `is_exact`, acquires no more than `max_records`. If the log has been truncated, nothing is acquired, and the
+        window moves to the records that the log has. Raises ApiError NOT_LEADER_OR_FOLLOWER if this broker does not
+        lead the partition, ApiError UNKNOWN_SERVER_ERROR if a transaction index is damaged, and StorageError if the log
+        cannot be read.
         """
         self.partition.check_access(-1, only_leader=True)
         log = self.partition.log
