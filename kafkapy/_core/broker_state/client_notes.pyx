@@ -81,7 +81,7 @@ cdef class ClientNotes:
     def note_append(self, int64_t base_offset, client_id):
         """Notes that the client `client_id` (bytes) appends a batch at `base_offset`, which is the log end offset.
 
-        If the append fails, the next note, at the same offset, replaces this one.
+        If the append fails, the next call is for the same offset, and its note replaces this note.
         """
         cdef const uint8_t[::1] text = client_id
         self.note(base_offset, &text[0] if text.shape[0] else NULL, <int32_t> text.shape[0])

@@ -93,7 +93,7 @@ cdef class ClientRights:
         self.slots[at].allowed |= allowed
 
     cdef int reserve(self) except -1:
-        """Makes room for one more topic; if the table has its largest size and is full, removes all permissions."""
+        """Makes room for one more topic. If the table is full and may not grow, removes all permissions."""
         cdef RightsSlot *old = self.slots
         cdef int old_capacity = self.capacity
         cdef int capacity = old_capacity * 2 if old_capacity else SMALLEST_CAPACITY

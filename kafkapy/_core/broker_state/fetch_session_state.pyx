@@ -78,7 +78,8 @@ cdef class SessionPartitions(LinkedOrder):
         return None if found == NULL else <object> found
 
     def __setitem__(self, key, FetchPartitionState partition not None):
-        """Adds a partition at the end of the order; removes another partition with the same key."""
+        """Adds a partition at the end of the order. If the key has a partition already, removes that partition
+        first."""
         self.pop(key)
         partition.topic_key = key_bytes(key[0])
         partition.topic = partition.topic_key

@@ -207,7 +207,7 @@ cdef class PartitionRows:
         values[3] += segments.count
 
     def put(self, Py_ssize_t row, int column, int64_t value):
-        """Adds `value` to the value in `row` and `column`; a row after the last one means the last one."""
+        """Adds `value` to the value in `row` and `column`. If the table has no such row, the last row is used."""
         if not (0 <= row and 0 <= column < self.columns):
             raise IndexError(row)
         self.values[(row if row < self.rows else self.rows - 1) * self.columns + column] += value

@@ -72,7 +72,8 @@ cdef class ProducerEntry:
         return as_metadata(&self.ring[(self.oldest + self.count - 1) % BATCHES_RETAINED]) if self.count else None
 
     def raise_epoch(self, int16_t producer_epoch):
-        """Sets the epoch. If it differs from the present one, removes the batches, since the sequences restart."""
+        """Sets the epoch. If it differs from the former epoch, removes the batches, because the sequences start again
+        at 0."""
         if producer_epoch != self.producer_epoch:
             self.count = 0
             self.producer_epoch = producer_epoch

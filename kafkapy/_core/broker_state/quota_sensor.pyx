@@ -1,7 +1,7 @@
 """The rate at which a client or user uses a quota, measured in samples as Apache Kafka does (KIP-13).
 
     samples    `sample_limit` + 1 of them, each for at least `sample_ms`; the additional one is leaving the window
-    rate       sum of the samples with a record in the last sample_limit * sample_ms, divided by the window's length
+    rate       sum of the samples that changed in the last sample_limit * sample_ms, divided by the window's length
     window     the time since the oldest of these samples began; at least (sample_limit - 1) * sample_ms, or at least
                sample_ms in a simple sensor
 

@@ -178,7 +178,7 @@ cdef class ArrowInput:
         return 0
 
     def row(self, int64_t index):
-        """Returns a row of the current batch as (key, value, partition, timestamp in ms, headers); None for null.
+        """Returns a row of the current batch as (key, value, partition, timestamp in ms, headers). A null is None.
 
         Text is a str, binary is bytes; headers are pairs of a name and a value. Raises IndexError for a row that does
         not exist, and ValueError if the batch is invalid.
@@ -358,8 +358,8 @@ cdef int need_buffer(const void *buffer, bint is_needed, str what) except -1:
 cdef int open_bytes(const ArrowArray *array, const ArrowArray *parent, BytesColumn *column, str what) except -1:
     """Sets the buffers of `column` to those of `array`, a child of `parent`.
 
-    The first row of the column is the one that belongs to the first row of `parent`. Raises ValueError, which names the
-    column as `what`, if the array is invalid.
+    The first row of `column` is the row of `array` that belongs to the first row of `parent`. Raises ValueError, which
+    names the column as `what`, if the array is invalid.
     """
     cdef int64_t rows = parent.length, buffers = 3
     if array != NULL and column.layout == VIEWS:
@@ -449,7 +449,8 @@ cdef inline int64_t offset_at(const BytesColumn *column, int64_t at) noexcept no
 cdef int read_view(const BytesColumn *column, int64_t at, const uint8_t **data, Py_ssize_t *size) noexcept nogil:
     """Sets the bytes of the value at index `at` of a column of views; returns ROW_OK or ROW_BROKEN.
 
-    A view has the length of the value, followed by the value itself if it is short, else by its place in a buffer.
+    A view begins with the length of the value. The value itself follows if it is short; otherwise its place in a buffer
+    follows.
     """
     cdef const uint8_t *view = column.positions + at * VIEW_WIDTH
     cdef int32_t length = load_int32_at(view, 0), index, offset

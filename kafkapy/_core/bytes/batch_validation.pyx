@@ -205,12 +205,12 @@ def validate_batches(buffer, *, int32_t max_message_bytes, int64_t wall_ms, bint
                      topic_partition=None):
     """Validates the batches of one partition of a produce request; returns a BatchSummary of each.
 
-    `wall_ms` is the present time. A record's timestamp may be at most `before_max_ms` earlier, and at most
-    `after_max_ms` later. With `stamps_append_time` timestamps are not checked, because the time of the append replaces
-    them. In a `compacted` topic each record needs a key. With `from_client` a batch must have the base offset 0 and
-    must not be a control batch. Error messages name `topic_partition`. Bytes of an incomplete batch at the end are
-    ignored, as in Kafka; the last summary shows where the valid bytes end. Raises ApiError with Kafka's code if a batch
-    is invalid, or if a client sends no batch. *Borrows* the buffer; thread-safe.
+    `wall_ms` is the present time. A record's timestamp may be at most `before_max_ms` earlier than this time, and at
+    most `after_max_ms` later. If `stamps_append_time` is set, timestamps are not checked, because the time of the
+    append replaces them. In a `compacted` topic each record needs a key. If `from_client` is set, a batch must have the
+    base offset 0 and must not be a control batch. Error messages name `topic_partition`. Bytes of an incomplete batch
+    at the end are ignored, as in Kafka; the last summary shows where the valid bytes end. Raises ApiError with Kafka's
+    code if a batch is invalid, or if a client sends no batch. *Borrows* the buffer; thread-safe.
     """
     cdef BatchLimits limits
     cdef BatchHeader header

@@ -18,7 +18,7 @@ cdef uint32_t crc32c_update(uint32_t crc, const uint8_t *bytes, size_t length) n
 
 
 def crc32c(buffer, Py_ssize_t start=0, uint32_t crc=0):
-    """Returns the CRC-32C of `buffer[start:]`; `crc` is the checksum of the bytes before, 0 if there are none.
+    """Returns the CRC-32C of `buffer[start:]`; `crc` is the checksum of the preceding bytes, or 0 if there are none.
 
     Raises IndexError if `start` is outside the buffer.
     """

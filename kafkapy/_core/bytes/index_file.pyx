@@ -162,7 +162,7 @@ cdef class IndexFile:
 
     @property
     def path(self):
-        """The present path of the file; the caller sets it if the file was renamed by other means than `rename_to`."""
+        """The present path of the file. A caller that renames the file without `rename_to` has to set it."""
         return self.located_at
 
     @path.setter

@@ -82,8 +82,9 @@ cdef class OffsetIndex(IndexFile):
     def sanity_check(self):
         """Raises CorruptIndexError if the file is not a valid index.
 
-        A valid index consists of whole entries; its last offset is above the first and not below the base offset. An
-        unclean stop leaves entries followed by zeros, which the comparison of the last entry with the first finds.
+        A valid index consists of whole entries. Its last offset is not below the base offset and, if there are several
+        entries, above the first offset. After an unclean stop zeros may follow the entries; the comparison of the last
+        offset with the first detects them.
         """
         self.require_open()
         if self.entries > 1 and self.last_offset <= self.entry(0)[0]:

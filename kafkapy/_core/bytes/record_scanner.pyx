@@ -1,7 +1,7 @@
 """Record scanner: validates records without storing them, and finds their largest timestamp.
 
-The check of a buffer and that of a stream share `note_record`. The stream is a state machine over bytes that stores a
-few integers and no data, so a decompression bomb costs time but no memory.
+The records are in one buffer, or arrive as a stream of chunks. The scanner of a stream is a state machine over bytes,
+which stores a few integers and no data, so that a decompression bomb costs time but no memory.
 """
 from kafkapy._core.bytes.batch_layout cimport NO_TIMESTAMP
 from kafkapy._core.bytes.primitives cimport read_varint, read_varlong

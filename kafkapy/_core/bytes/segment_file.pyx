@@ -135,7 +135,7 @@ cdef class SegmentFile:
 
     @property
     def fd(self):
-        """The descriptor, or -1 after `close` once no FileRange pins it."""
+        """The descriptor. It is -1 when the file was closed and no FileRange pins the descriptor any longer."""
         return self.descriptor.fd
 
     cdef int append_vectors(self, iovec *vectors, Py_ssize_t count, int64_t total) noexcept nogil:

@@ -63,8 +63,9 @@ cdef class TimeIndex(IndexFile):
     def maybe_append(self, int64_t timestamp, int64_t offset, bint skip_full_check=False):
         """Adds an entry if the timestamp (ms) is above that of the last entry; returns whether it has added one.
 
-        The last free entry is for the end of a segment that is rolled: it is used only if `skip_full_check` is set.
-        Raises ValueError if the index is full, or if offset or timestamp decrease, and OSError if the disk is full.
+        The last free entry is reserved for the time at which the segment is rolled, and is used only if
+        `skip_full_check` is set. Raises ValueError if the index is full, or if offset or timestamp decrease, and
+        OSError if the disk is full.
         """
         cdef int status = self.append_entry(timestamp, offset, skip_full_check)
         self.check_status(status, offset)

@@ -110,7 +110,7 @@ cdef class ArrowSender:
         self.header_writer = HeaderWriter.__new__(HeaderWriter)
 
     def advance(self):
-        """Sends rows; returns True when all are sent, and False when `buffer.memory` has no room for the next one.
+        """Sends rows; returns True when all are sent, or False when `buffer.memory` has no room for the next row.
 
         Raises TypeError, ValueError or ApiError for a row that cannot be sent, with the row's number in the message,
         and the other errors of `RecordAccumulator.send`.
@@ -146,7 +146,7 @@ cdef class ArrowSender:
         return True
 
     cdef bint send_row(self, int64_t index) except -1:
-        """Sends a row of the present batch of the table; returns False if there is no memory for it."""
+        """Sends a row of the table's current batch; returns False if `buffer.memory` has no room for the row."""
         cdef RecordContent content
         cdef int64_t timestamp = 0, partition = 0
         cdef int status

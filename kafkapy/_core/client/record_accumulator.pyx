@@ -173,10 +173,10 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return 0
 
     def take_callbacks(self):
-        """Removes from the batch, and returns, the futures that have a callback, and other objects that watch it.
+        """Removes and returns the objects to notify of the batch's outcome, such as the futures that have a callback.
 
-        The two halves of a split batch have none of their own: once both halves are done, the first call for one of
-        them returns the futures of the batch that was split.
+        The two halves of a split batch have no such objects. When both halves are done, the first call for one of them
+        returns the objects of the batch that was split; until then the result is empty.
         """
         if self.whole is not None:
             return self.whole.take_callbacks() if self.whole.is_done else ()
@@ -349,7 +349,7 @@ cdef class PartitionQueue:
         return len(self.closed)
 
     def first(self):
-        """Returns the oldest batch, which may still accept records; None if the queue is empty."""
+        """Returns the oldest batch, which may still accept records, or None if the queue is empty."""
         return self.closed[0] if self.closed else self.open
 
     def take(self):
@@ -402,10 +402,10 @@ cdef class TopicQueues:
 cdef class RecordAccumulator:
     """The queues of all partitions of a producer, limited to `buffer.memory` bytes in total.
 
-    Any thread may call `send`; the sender calls the other methods, one thread at a time. Operations that may block are
-    methods of the Python subclass: `_send_slowly`, `_choose_sticky`, `_on_batch_closed`, `_on_queue_opened` and
-    `_wait_for_batch`. For example, `_send_slowly` sends a record to a topic that is not known yet, or when no memory is
-    left.
+    Any thread may call `send`. The other methods are called by the sender, by one thread at a time. Operations that may
+    block are methods of the Python subclass: `_send_slowly`, `_choose_sticky`, `_on_batch_closed`, `_on_queue_opened`
+    and `_wait_for_batch`. For example, `_send_slowly` sends a record to a topic that is not known yet, or when no
+    memory is left.
     """
 
     def __init__(self, *, int64_t memory_limit, Py_ssize_t batch_size, Py_ssize_t max_record_bytes, int codec=0,

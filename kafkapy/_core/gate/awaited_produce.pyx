@@ -90,8 +90,8 @@ cdef void unlink_part(AwaitedOffset *part, PartitionState partition) noexcept no
 cdef void close_part(GateContext gate, AwaitedOffset *part, int16_t error) noexcept nogil:
     """Sets the outcome of one partition of a produce request that waits: an error code, or 0 for success.
 
-    If that was the last partition of the request, its answer is complete, and is sent after the earlier answers of the
-    connection.
+    If all other partitions of the request have an outcome already, the answer to the request is complete. It is sent
+    after the earlier answers of the connection.
     """
     cdef AwaitedProduce *awaited = <AwaitedProduce *> part.owner
     unlink_part(part, <PartitionState> part.partition)
@@ -110,8 +110,8 @@ cdef void close_part(GateContext gate, AwaitedOffset *part, int16_t error) noexc
 cdef void send_complete(GateContext gate, ConnectionState *connection) noexcept nogil:
     """Sends the complete answers of a connection in order, up to the first one that is not complete or has an error.
 
-    An answer with an error is sent later, when Python code runs (`DataGate.complete_failed`): Python has to fill in the
-    present leader of the partition.
+    An answer with an error is sent later, when Python code runs (`DataGate.complete_failed`), because Python has to
+    fill in the present leader of the partition.
     """
     cdef AwaitedProduce *first
     cdef uint8_t *at

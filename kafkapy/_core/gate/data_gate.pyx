@@ -107,8 +107,8 @@ cdef class DataGate(GateContext):
                  bytes own_rack=None):
         """Creates a gate without partitions. `fetch_max_bytes` is the broker's fetch.max.bytes.
 
-        `sessions` is the table of fetch sessions, shared with the Python path. With `own_rack` the Python path may
-        refer consumers of other racks to followers (KIP-392). Phase 2 calls `on_appended(partition)` for a watched
+        `sessions` is the table of fetch sessions, shared with the Python path. If `own_rack` is given, the Python path
+        may refer consumers of other racks to followers (KIP-392). Phase 2 calls `on_appended(partition)` for a watched
         partition that the gate appended to, and `on_append_failed(partition, errno)` for one to which it could not
         append. It calls `on_produce_failed(connection, version, answer, errors)`, if set, for an answer to a produce
         request that has waited and has an error; `errors` has the error code of each partition, in order. The result of
@@ -138,8 +138,8 @@ cdef class DataGate(GateContext):
         self.is_shut = len(self.shut_by) > 0
 
     def authorize(self):
-        """Switches permissions on: the gate declines every request of a client without valid permissions from
-        `set_rights`."""
+        """Makes the gate check permissions. It then declines every request of a client for which `set_rights` has
+        stored no valid permissions."""
         self.is_authorizing = True
 
     def outdate_rights(self):
@@ -156,8 +156,8 @@ cdef class DataGate(GateContext):
         return connection.gate_rights
 
     def limit(self, bint is_limiting, *, bint measures_time=False):
-        """Sets whether clients have quotas. If so, the gate declines the requests of clients without limits from
-        `set_limits`.
+        """Sets whether clients have quotas. If they have, the gate declines the requests of a client until `set_limits`
+        has stored its limits.
 
         Limits from earlier calls of `set_limits` become invalid. `measures_time` is set if a quota limits the time of a
         client's requests.
@@ -275,8 +275,8 @@ cdef class DataGate(GateContext):
 
         ANSWERED: the answer is in the output, or the connection was closed and needs no answer. DECLINED: the gate has
         changed nothing, and Python has to serve the fetch. `has_lost_partition` is then True if this broker no longer
-        serves one of the partitions. WAITS: there is still too little to read. With `at_deadline` the gate answers with
-        the available data and never returns WAITS.
+        serves one of the partitions. WAITS: there is still too little to read. If `at_deadline` is set, the gate
+        answers with the available data and never returns WAITS.
         """
         return self.present(request, FETCH_AT_DEADLINE if at_deadline else FETCH_WHILE_HELD)
 
@@ -332,7 +332,7 @@ cdef class DataGate(GateContext):
     def expire_awaited(self, *, bint at_once=False):
         """Answers the waiting produce requests whose deadline has passed with the error REQUEST_TIMED_OUT.
 
-        With `at_once`, answers all waiting produce requests with this error.
+        If `at_once` is set, answers all waiting produce requests with this error.
         """
         cdef int64_t next_ms = 0
         if self.oldest_awaited != NULL:

@@ -73,7 +73,7 @@ cdef void count_sent(GateContext gate, const FetchedPartition *read, PartitionSt
 
 cdef void record_follower(GateContext gate, const FetchRequest *request, const FetchedPartition *read,
                           PartitionState partition, ReplicaState replica, LogState log) noexcept nogil:
-    """Records the offsets that a follower's fetch shows in the follower's state of one partition.
+    """Stores the offsets in a follower's fetch of one partition in `replica`, the leader's state of the follower.
 
     The Python path for this is Partition._update_follower.
     """

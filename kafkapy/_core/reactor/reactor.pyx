@@ -3,11 +3,11 @@
     one pass (a wake-up):  read all (no lock) -> gate -> Python code for all that need it -> write all (no lock)
 
 Phase 1 (`reactor_input`) reads up to 64 ready sockets, splits frames and presents them to the gate, the compiled code
-that serves usual Produce and Fetch requests. Phase 2 enters the interpreter once: it reports closed connections, runs
-the callbacks of watched descriptors, posted callbacks and expired timers, then calls `dispatch` with all requests that
-the gate did not serve, and again, for a bounded number of times, with pipelined requests after them. Phase 3
-(`reactor_output`) writes all answers. Sockets are edge triggered, so that muting one costs no system call. Connections
-that this process opens (`adopt_outgoing`) have the same phases: their frames are responses, and call back in phase 2.
+that serves usual Produce and Fetch requests. Phase 2 enters the interpreter once. It reports closed connections, and
+runs the callbacks of watched descriptors, posted callbacks and expired timers. Then it calls `dispatch` with all
+requests that the gate did not serve. It repeats the call for pipelined requests, a limited number of times. Phase 3
+(`reactor_output`) writes all answers. Sockets are edge triggered, so that muting a socket costs no system call.
+Connections that this process opens (`adopt_outgoing`) receive responses, which phase 2 passes to callbacks.
 
 Other threads may call `post`, `stop` and `Connection.close`; everything else belongs to the thread in `run`. Before
 `run` the thread that sets up the broker may call the rest too.
@@ -199,11 +199,11 @@ cdef class Reactor:
                        int32_t max_response_bytes, TlsContext tls=None, str tls_server_name=None,
                        bint tls_verifies_name=True):
         """Takes over the descriptor of a non-blocking socket that is connecting, and returns its OutgoingConnection.
-        The loop calls `on_response(response)` with each response; `response` is a Request, which is the class of all
-        received frames. It calls `on_closed(connection)` once, even if the connection was refused;
-        `connection.close_errno` then has the errno. A response that is larger than `max_response_bytes` closes the
-        connection. If `tls` is given, the connection is encrypted. If `tls_verifies_name` is set, the server's
-        certificate has to be for `tls_server_name`, a host name or an IP address."""
+        The loop calls `on_response` with each response, as an object of the class Request (any received frame). It
+        calls `on_closed` once with the connection, whose `close_errno` is not 0 if it was refused or broken. A response
+        that is larger than `max_response_bytes` closes the connection. If `tls` is given, the connection is encrypted.
+        If `tls_verifies_name` is set, the server's certificate has to be for `tls_server_name`, a host name or an IP
+        address."""
         cdef OutgoingConnection connection = OutgoingConnection.__new__(OutgoingConnection)
         cdef TlsSession *session = self.open_session(tls, connection, fd, tls_server_name, tls_verifies_name)
         self.enter(connection, fd, peer_host, peer_port, connection_id)
@@ -310,8 +310,8 @@ cdef class Reactor:
     def request_meters(self):
         """Returns the counts and times of the requests answered since the start, by API. Any thread may call it. The
         result is a list of (API key, number of requests, bytes of the requests, microseconds, numbers of requests by
-        bucket of duration), with the bounds of `bucket_bounds`. The key 127 means requests without a known API, and
-        FOLLOWER_FETCHES fetches of followers."""
+        bucket of duration). `bucket_bounds` returns the bounds of the buckets. The key 127 means requests without a
+        known API, and FOLLOWER_FETCHES fetches of followers."""
         cdef RequestMeter *meter
         cdef int key, bucket
         cdef list found = []

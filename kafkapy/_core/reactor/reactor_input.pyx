@@ -335,8 +335,8 @@ cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nog
 cdef void set_low_water(ConnectionState *connection) noexcept nogil:
     """Sets how many bytes the socket must hold before the connection is readable again.
 
-    The socket of a long frame that is arriving gathers many bytes, so that the reactor does not wake up for each
-    segment. The end of the stream wakes it up at once.
+    While a long frame is arriving, the socket becomes readable only when it holds many bytes of the frame, so that the
+    reactor does not wake up for each segment. The end of the stream wakes the reactor up at once.
     """
     cdef int64_t missing = 0
     cdef int wanted = 0             # the system's default

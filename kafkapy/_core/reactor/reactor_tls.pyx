@@ -4,10 +4,10 @@
     output -> plaintext -> session -> socket     phase 3, where a plaintext connection is written
 
 The steps of a handshake run on the handshake pool, except the last step if it is cheap. While a step runs there, and
-until Python has been notified of the end of the handshake, the connection is neither read nor written. Its `readable`
-is false, and an event that arrives is stored in `was_readable` of the session. After the handshake, `readable` stays
-true until OpenSSL wants more bytes and the socket has none: the session of a muted connection may still hold decrypted
-bytes, and epoll reports no event for these.
+until Python has been notified of the end of the handshake, the connection is neither read nor written. The connection's
+field `readable` is false, and an event that arrives is stored in the session's field `was_readable`. After the
+handshake, `readable` stays true until OpenSSL wants more bytes and the socket has none, because the session of a muted
+connection may still hold decrypted bytes, for which epoll reports no event.
 
 The chunks of the output stay in place until their ciphertext is sent, so that a connection with unsent ciphertext also
 counts as a connection with output.

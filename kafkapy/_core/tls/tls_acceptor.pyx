@@ -143,9 +143,9 @@ cdef class TlsAcceptor:
         return (client.fd, *address_text(&client.peer), *address_text(&local))
 
     cdef void settle(self) noexcept:
-        """Makes `event_fd` unreadable until the next notification. The caller must hold the lock.
+        """Makes `event_fd` unreadable until the next notification.
 
-        The caller must have found that no client is ready, which this method does not check.
+        The caller must hold the lock, and must have found that no client is ready.
         """
         cdef uint64_t count
         if self.native.is_notified:
@@ -205,7 +205,7 @@ cdef void wake(AcceptorState *state) noexcept nogil:
 
 
 cdef void notify(AcceptorState *state) noexcept nogil:
-    """Makes `event_fd` readable. Must be called with the lock."""
+    """Makes `event_fd` readable. The caller must hold the lock."""
     cdef uint64_t one = 1
     if not state.is_notified:
         state.is_notified = True
@@ -213,7 +213,7 @@ cdef void notify(AcceptorState *state) noexcept nogil:
 
 
 cdef inline bint is_full(AcceptorState *state) noexcept nogil:
-    """Returns whether the reactor has to take clients before another one may be accepted. Must be called with the lock.
+    """Returns whether no client may be accepted until the reactor has taken one. The caller must hold the lock.
     """
     return state.end_ready - state.first_ready >= READY_LIMIT
 
