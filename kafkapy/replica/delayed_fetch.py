@@ -1,9 +1,9 @@
 """A fetch that is served in Python and waits for data. When it completes, for any reason, the log is read again.
 
 Most fetches are served by the data gate, the compiled code that serves usual requests without the interpreter lock;
-they wait as a HeldFetch instead. A DelayedFetch is used for the others: fetches that open or change a session,
-read_committed fetches of logs that may have open or aborted transactions, and every fetch while the gate is switched
-off. docs/decisions/held-fetch.md compares the two classes.
+they wait as a HeldFetch instead. A DelayedFetch is used for all other fetches, which Python serves: fetches that open
+or change a session, read_committed fetches of logs that may have open or aborted transactions, and every fetch while
+the gate is switched off. docs/decisions/held-fetch.md compares the two classes.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ class DelayedProduce(DelayedOperation):
         find_partition: FindPartition,
         on_response: ProduceCallback,
     ) -> None:
-        """Sets the error of each partition in `required_offsets` to REQUEST_TIMED_OUT, which stays if the time ends.
+        """Sets the error of each partition in `required_offsets` to REQUEST_TIMED_OUT, the error to return at expiry.
 
-        `required_offsets` has the high watermark to wait for, for each partition that was appended to.
+        `required_offsets` has, for each partition that was appended to, the high watermark for which the request waits.
         """
         super().__init__(timeout_ms)
         self._responses = responses

@@ -168,8 +168,8 @@ class FetchResult:
 
 
 class LogRead:
-    """The results of reading each partition of a fetch once: `results` has a FetchResult for each partition, `places`
-    the position of the fetch offset in the log for each partition without an error.
+    """The results of reading each partition of a fetch once. `results` has a FetchResult for each partition. `places`
+    has the position of the fetch offset in the log for each partition that was read.
     """
 
     __slots__ = ("bytes_readable", "must_answer", "places", "results")

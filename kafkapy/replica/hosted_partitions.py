@@ -82,9 +82,9 @@ class HostedPartitions:
     ) -> None:
         """Creates all partitions that `image` places on this broker, with their checkpointed high watermarks.
 
-        With `waits_for_registration` this broker leads no partition until an image has its new registration. Before the
-        restart it may have lost records that the followers have. If it then appended other records at the same offsets
-        in the same leader epoch, the followers would not notice the difference.
+        If `waits_for_registration` is set, this broker leads no partition until an image has its new registration. An
+        unclean stop may have removed records that the followers have. If this broker led in its former leader epoch and
+        appended other records at the same offsets, the followers would not notice the difference.
         """
         self._context.follow_brokers(image.brokers)
         former = image.brokers.get(self._context.node_id)

@@ -221,9 +221,10 @@ class Partition(PartitionState):
     ) -> AppendInfo:
         """Appends records and raises the high watermark if possible.
 
-        With `required_acks` -1 the append is refused while the ISR is smaller than min.insync.replicas. `checked` is
-        the result of `Log.check_records` for these records, or the error that it raised; None if it was not called.
-        Raises ApiError if the records are refused, or StorageError; after an error, none of the records is visible.
+        If `required_acks` is -1, the append is refused while the ISR is smaller than min.insync.replicas. `checked` is
+        the result of `Log.check_records` for these records, or the error that it raised; it is None if
+        `Log.check_records` was not called. Raises ApiError if the records are refused, or StorageError; after an error,
+        none of the records is visible.
         """
         if not self.is_leader:
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
@@ -372,7 +373,7 @@ class Partition(PartitionState):
 
         If the fetcher's log diverges from this log (KIP-595), reads nothing, and returns None instead of the data.
 
-        `min_one_message` permits a first batch that is larger than `max_bytes`. With `update_state`, records the
+        `min_one_message` permits a first batch that is larger than `max_bytes`. If `update_state` is set, records the
         position of the follower. Raises ApiError if the read is refused, and StorageError if the log cannot be read.
         """
         self.check_access(asked.current_leader_epoch, only_leader=params.only_leader)

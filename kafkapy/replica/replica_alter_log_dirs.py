@@ -50,8 +50,8 @@ class MoveEnded(Exception):
 
 
 class Move:
-    """The move of one partition: `current` is its log, `future` the copy in the other directory. Any thread may set
-    `is_given_up`; the thread that copies reads it.
+    """The move of one partition. `current` is its log, and `future` is the copy in the new directory. Any thread may
+    set `is_given_up`; the thread that copies reads it.
     """
 
     __slots__ = ("current", "future", "is_given_up")
@@ -269,7 +269,7 @@ class ReplicaAlterLogDirsManager:
             self._cleaner.resume(partition)
 
     def _catch_up(self, move: Move, replica: FutureReplica, throttle: IoThrottle) -> None:
-        """Copies until less than MOST_BYTES_AT_THE_END was copied since the last flush, and makes the copy durable."""
+        """Copies and flushes in rounds. Ends after the first round that has copied less than MOST_BYTES_AT_THE_END."""
         copied = MOST_BYTES_AT_THE_END
         while copied >= MOST_BYTES_AT_THE_END:
             copied = 0

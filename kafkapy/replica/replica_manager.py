@@ -115,7 +115,7 @@ class ReplicaManager:
     def startup(self, image: MetadataImage, *, waits_for_registration: bool = False) -> None:
         """Creates the partitions that `image` places on this broker. The log manager has loaded their logs.
 
-        With `waits_for_registration` this broker leads no partition before it has registered.
+        If `waits_for_registration` is set, this broker leads no partition before it has registered.
         """
         high_watermarks: dict[TopicPartition, int] = {}
         for directory in self._log_manager.directories:
@@ -374,7 +374,7 @@ class ReplicaManager:
         """Reads each partition once.
 
         The records are at most `max_bytes` in all, but at least one whole batch of the first partition that has
-        records. With `is_second_read`, for a fetch that has waited, a follower's position is not recorded again.
+        records. If `is_second_read` is set, because the fetch has waited, a follower's position is not recorded again.
         """
         read = LogRead()
         results = read.results

@@ -124,7 +124,8 @@ class FetchConnection:
         self._is_closed = False
 
     def wake(self) -> None:
-        """Sends the next request if no request is unanswered. Called whenever the fetcher's partitions have changed."""
+        """Sends the next request, unless the last one is still unanswered. Called whenever the fetcher's partitions
+        have changed."""
         if self._is_closed or self._plan is not None:
             return
         if self._in_flight is not None:
@@ -341,7 +342,8 @@ class FetchConnection:
     def _ahead(self, monotonic_ms: int) -> Callable[[FetchPlan], None] | None:
         """Returns a function that sends the next Fetch at once, while the records of the last response are appended.
 
-        Returns None if the next Fetch has to be sent later: the connection is lost, or has to authenticate first.
+        Returns None if the next Fetch has to be sent later, because the connection is lost or has to authenticate
+        first.
         """
         connection = self._connection
         if connection is None or self._authenticate_at_ms <= monotonic_ms:

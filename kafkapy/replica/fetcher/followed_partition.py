@@ -26,7 +26,8 @@ class FollowerLog(Protocol):
     def latest_epoch(self) -> int: ...
     @property
     def throttle(self) -> QuotaSensor | None:
-        """The sensor of the rate of all throttled partitions; None if this partition is not throttled (KIP-73)."""
+        """The sensor that measures the rate of all throttled partitions (KIP-73); None if this partition is not
+        throttled."""
 
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
         """Returns the largest epoch <= `epoch` in the log, with its end offset.

@@ -179,7 +179,7 @@ class LeaderFetcher:
         no partition has such a delay.
 
         Only partitions with at most URGENT_RETRIES transient errors in succession count. Their retries must not wait
-        until the leader answers the Fetch in flight, which it may delay.
+        for the response to the Fetch in flight, because the leader may delay it.
         """
         delayed = [self.partitions[topic_partition] for topic_partition in self._delayed]
         urgent = [state.delayed_until_ms for state in delayed if 0 < state.transient_errors <= URGENT_RETRIES]

@@ -56,8 +56,8 @@ class Run:
     """A range of offsets with one state. `pending` is the state that is being stored, or None.
 
     `count` is the number of deliveries. `batch_size` is the number of records that were first acquired together, and 0
-    for a hole: offsets at which the log has no records. `change` is the list of all runs with the same pending change:
-    when such a run is split, its second half is added to the list.
+    for a hole: offsets at which the log has no records. `change` is the list of all runs with the same pending change.
+    When one of these runs is split, its second half is added to the list.
     """
 
     __slots__ = ("batch_size", "change", "count", "deadline_ms", "first", "last", "member", "pending", "state")
@@ -114,7 +114,7 @@ class InFlightRecords:
     __slots__ = ("_may_be_available", "complete_count", "runs", "start_offset")
 
     def __init__(self, start_offset: int, batches: Iterable[StateBatch] = ()) -> None:
-        """Restores the stored `batches`. Records between them have not been acquired before."""
+        """Restores the window from the stored `batches`. Records between two batches have the state AVAILABLE."""
         self.start_offset = start_offset
         self.runs: list[Run] = []
         self.complete_count = 0
@@ -136,7 +136,7 @@ class InFlightRecords:
 
     @property
     def end_offset(self) -> int:
-        """The offset after the last one that has been acquired."""
+        """The offset after the last offset of the window."""
         return self.runs[-1].last + 1 if self.runs else self.start_offset
 
     @property
@@ -161,7 +161,7 @@ class InFlightRecords:
     def earliest_deadline_ms(self) -> int | None:
         """Returns the earliest end of an acquisition lock, or None if there is none.
 
-        Records with a pending change are left out: their locks cannot expire unless the change fails.
+        Records with a pending change are left out, because their locks can expire only if the change fails.
         """
         held = (run.deadline_ms for run in self.runs if run.state is ACQUIRED and run.pending is None)
         return min(held, default=None)
