@@ -225,8 +225,8 @@ cdef class BatchFilter:
         """Marks in the array `self.kept` which of the batch's records are retained.
 
         Sets `retained` to the count and the timestamps of the retained records. If `discard` is set, no record is
-        retained. Returns KEEP_AS_IT_IS if all records are retained, REBUILD if some are, NOTHING_LEFT if none is, or
-        RECORDS_MALFORMED or NO_MEMORY.
+        retained. Returns KEEP_AS_IT_IS if all records are retained, REBUILD if some are, NOTHING_LEFT if none is,
+        RECORDS_MALFORMED if the batch is damaged, or NO_MEMORY if memory is short.
         """
         cdef RecordFields fields
         cdef Py_ssize_t pos = 0

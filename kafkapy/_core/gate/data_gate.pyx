@@ -299,7 +299,7 @@ cdef class DataGate(GateContext):
         """Calls `on_appended` and `on_append_failed` for the partitions that the gate has changed.
 
         Also completes and sends the answers to produce requests that have waited and failed. The reactor calls this
-        function in each pass of its loop, in the phase that runs Python code.
+        function in the phase of a pass that runs Python code.
         """
         cdef PartitionState partition
         cdef int append_errno

@@ -443,8 +443,8 @@ cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions
 cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogState log,
                    int64_t serial) noexcept nogil:
     """Stores the client's fields and the reported offsets in a session's partition, as CachedPartition.remember does.
-    `serial` is the number of the present request. Returns whether the answer has to contain the partition, because it
-    has records, or another high watermark or log start offset than the answer before."""
+    `serial` is the number of the present request. Returns whether the answer has to contain the partition, because
+    there are records, or the high watermark or log start offset has changed since the last answer."""
     cdef bint is_changed = (read.length > 0 or log.high_watermark != asked.sent_high_watermark
                             or log.log_start_offset != asked.sent_log_start_offset)
     asked.place = place_of_client(asked, serial)[0]

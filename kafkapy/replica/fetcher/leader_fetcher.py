@@ -211,10 +211,10 @@ class LeaderFetcher:
         return True
 
     def _offset_query(self) -> OffsetQuery | None:
-        """Returns a query of the leader's end offsets if a partition needs its end offset, otherwise of its start
+        """Returns a query of the leader's end offsets if a partition waits for one, otherwise of the leader's start
         offsets.
 
-        Returns None if no partition needs either.
+        Returns None if no partition waits for an offset of the leader.
         """
         for phase, timestamp in ((Phase.ASKING_END, LATEST_TIMESTAMP), (Phase.ASKING_START, EARLIEST_TIMESTAMP)):
             asking = [self.partitions[topic_partition] for topic_partition in self._asking]
