@@ -10,14 +10,18 @@ from kafkapy.types import TopicPartition
 
 
 class CoordinatorLog(Protocol):
-    """The log of one internal topic, as its single writer uses it. Every call is made on the owner thread."""
+    """The log of one internal topic, with the methods that its only writer, a coordinator, needs.
+
+    A coordinator and the log belong to the same thread, the reactor's. All methods and callbacks are called on it.
+    """
 
     def log_start_offset(self, partition: TopicPartition) -> int:
         """Returns the offset of the first record in the log; raises ApiError when this broker does not lead the
         partition."""
 
     def log_end_offset(self, partition: TopicPartition) -> int:
-        """Returns the offset of the next record; raises ApiError when this broker does not lead the partition."""
+        """Returns the offset that the next appended record will get; raises ApiError when this broker does not lead the
+        partition."""
 
     def high_watermark(self, partition: TopicPartition) -> int:
         """Returns the offset below which records are committed; raises ApiError when this broker does not lead the

@@ -1,4 +1,7 @@
-"""Replays a coordinator's partition from its log into a shard, in short slices between the thread's other work."""
+"""Loads the state of a coordinator's partition (a shard) by replaying the partition's log.
+
+The load is made in short slices, so that the thread that owns the shard can do other work between two slices.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.storage.control_record import end_transaction_marker
 from kafkapy.types import Clock, TopicPartition
 
-# One slice occupies the owner thread for at most this long, plus one batch.
+# One slice occupies the thread for at most this long, plus one batch.
 SLICE_MS = 1
 _READ_BYTES = 256 * 1024
 

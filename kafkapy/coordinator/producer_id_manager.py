@@ -27,8 +27,8 @@ def blocks_from_controller(
 ) -> AllocateBlock:
     """Returns a function that requests a block of producer ids from `controller`.
 
-    The function takes one callback and calls it on the owner thread, with the block or the error. `post(work)` makes
-    the owner thread call `work()`.
+    The function takes one callback, which gets the block, or the error if the request failed. The callback is called on
+    the reactor's thread: `post(work)` makes this thread call `work()`.
     """
 
     def allocate(on_block: OnBlock) -> None:
@@ -66,8 +66,10 @@ class ProducerIdManager:
         self._waiting: deque[OnProducerId] = deque()
 
     def generate(self, on_producer_id: OnProducerId) -> None:
-        """Calls `on_producer_id` with a new producer id, or with the controller's error, an Error. The call is made
-        before `generate` returns if an id is available."""
+        """Calls `on_producer_id` with a new producer id, or with the Error of the controller if it allocates no ids.
+
+        If an id is available, the callback is called before `generate` returns, otherwise later.
+        """
         if self._waiting or not self._ensure_id():
             self._waiting.append(on_producer_id)
         else:

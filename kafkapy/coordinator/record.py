@@ -20,8 +20,8 @@ class CoordinatorRecord(NamedTuple):
 
 
 class StateChange(Enum):
-    """Says when the changes of an operation are made to the state in memory of the shard (one partition of an internal
-    topic).
+    """The time at which an operation changes its shard, which is the state in memory of one partition of an internal
+    topic.
     """
 
     REPLAY = "after the append, by replaying the records"
@@ -36,11 +36,11 @@ class CoordinatorResult(Generic[R]):
     """The outcome of one operation. The object does not change after its construction.
 
     `response` is sent to the caller when the records are committed, or at once if there are no records. It is None if
-    the response comes later through the member's callback (JoinGroup, SyncGroup). `on_committed` is called once: with
-    NONE when the records are committed, or at once if there are no records; with the coordinator's error if the records
-    could not be written. `state_change` says when the shard's state in memory is changed: before, by or after the
-    append of the records. `producer` is (producer id, epoch) if the records belong to a transaction and take effect
-    with its commit marker, otherwise None.
+    a callback of the request sends the response later, as for JoinGroup and SyncGroup. `on_committed` is called once:
+    with NONE when the records are committed, or at once if there are no records; or with the error to report to the
+    client if the records could not be written. `state_change` says when the operation changes the shard's state in
+    memory. `producer` is (producer id, epoch) if the records belong to a transaction and take effect when its commit
+    marker is written, otherwise None.
     """
 
     __slots__ = ("on_committed", "producer", "records", "response", "state_change")

@@ -4,9 +4,10 @@
                     records -> log (acks=all) -> replay into the shard
                     high watermark passes them  -> response
 
-When this broker becomes the leader of a partition, the load of the shard begins, during which requests are refused with
-COORDINATOR_LOAD_IN_PROGRESS. When it loses the leadership, the shard is unloaded, and the requests that still wait are
-refused with NOT_COORDINATOR. All code here runs on the owner thread, and nothing blocks.
+A shard is the state of one partition in memory. When this broker becomes the leader of a partition, it begins to load
+the shard, and refuses requests with COORDINATOR_LOAD_IN_PROGRESS until the load has ended. When it loses the
+leadership, it unloads the shard, and refuses the requests that still wait with NOT_COORDINATOR. All code here runs on
+one thread, the reactor's, and nothing blocks.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ class ActivePartition(ShardContext, Generic[S]):
 
 
 class CoordinatorRuntime(Generic[S]):
-    """The coordinator of one internal topic on this broker. It owns a shard, the state in memory, for each partition
-    that the broker leads. Only the thread that owns it may use it."""
+    """The coordinator of one internal topic on this broker. For each partition that the broker leads it has a shard,
+    which is the state of the partition in memory. Only the thread that owns the coordinator may use it."""
 
     def __init__(
         self,
@@ -154,14 +155,17 @@ class CoordinatorRuntime(Generic[S]):
                 self.elect(partition.topic_partition.partition, partition.leader_epoch)
 
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """Loads the partition, which this broker leads from `leader_epoch` on, unless the partition is loaded
-        already."""
+        """Begins to load the partition, unless it is loaded already, and calls `on_elected`. `leader_epoch` is the
+        epoch in which this broker has become the leader of the partition."""
         self._elect(partition, leader_epoch)
         self._on_elected()
 
     def _elect(self, partition: int, leader_epoch: int) -> None:
-        """Begins to load the partition. If it is loaded already and the leader epoch is higher than before, only the
-        epoch changes."""
+        """Begins to load the partition. Does nothing if this was done for the same or a higher leader epoch before.
+
+        If the partition is loaded already, only its leader epoch changes. If an earlier load has not ended, it is
+        stopped, and a new load begins.
+        """
         current = self._partitions.get(partition)
         if current is not None:
             if current.leader_epoch >= leader_epoch:
@@ -242,7 +246,8 @@ class CoordinatorRuntime(Generic[S]):
         """Runs `operation(shard)` on the partition's shard. Calls `on_response(response)` when the records are
         committed, or `on_error(error, message)`; never both.
 
-        Calls neither if the operation responds later through the member's callback (JoinGroup, SyncGroup).
+        Calls neither function if the result has no response, because a callback of the request (JoinGroup, SyncGroup)
+        sends the response later.
         """
         try:
             active = self._active(partition)
@@ -403,8 +408,8 @@ def _settle(
     on_response: Callable[[R], None],
     on_error: ErrorResponder,
 ) -> None:
-    """Calls `on_committed` of the result with `error`, the outcome of the append; then calls `on_response` if the
-    outcome is NONE, and otherwise `on_error`.
+    """Ends an operation: calls `on_committed` of the result with `error`, the outcome of the append. Then calls
+    `on_response` if the outcome is NONE, and otherwise `on_error`.
 
     If the broker no longer leads the partition, the outcome is NOT_COORDINATOR. If the result has no response, neither
     `on_response` nor `on_error` is called.

@@ -1,4 +1,4 @@
-"""The partitions that a member of a group has or is to have, and their entries in messages and records."""
+"""Converts assignments of partitions to members of groups into the entries of messages and records, and back."""
 
 from __future__ import annotations
 

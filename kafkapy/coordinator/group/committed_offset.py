@@ -8,8 +8,9 @@ from kafkapy.types import ZERO_UUID
 class CommittedOffset:
     """An offset that a group has committed for a partition.
 
-    Immutable except `previous`, the older commit, which readers get while this commit is above the high watermark.
-    `log_offset` is the offset of the commit's record in `__consumer_offsets`; `is_deleted` marks a tombstone.
+    The object does not change after its construction, except `previous`. `previous` is the older commit for the same
+    partition. Readers get the older commit while the record of this commit is above the high watermark. `log_offset` is
+    the offset of this commit's record in `__consumer_offsets`. `is_deleted` is True if the record is a tombstone.
     """
 
     __slots__ = (

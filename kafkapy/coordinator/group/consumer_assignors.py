@@ -76,8 +76,8 @@ ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_ran
 
 
 def _share_equally(members: Sequence[AssignedMember], topics: Topics) -> dict[str, set[Partition]]:
-    """Assigns all partitions of the topics, to which every member subscribes, so that the members' numbers of
-    partitions differ by at most one. Returns a set of (topic id, partition) for each member id."""
+    """Assigns the partitions of topics to members that all subscribe to the same topics. The members' numbers of
+    partitions then differ by at most one. Returns a set of (topic id, partition) for each member id."""
     everything = [(topic_id, p) for topic_id in sorted(members[0].topic_ids) for p in topics[topic_id].partitions]
     share, extra = divmod(len(everything), len(members))
     # The members with the largest previous targets keep one partition more.
@@ -99,7 +99,8 @@ def _keep(
 ) -> tuple[dict[str, set[Partition]], list[Partition]]:
     """Lets each member keep partitions of its previous target, at most `quotas[member id]` of them.
 
-    Returns the kept partitions by member id, and the list of those in `everything` that no member keeps.
+    `everything` has all partitions to assign. Returns the kept partitions by member id, and the list of the partitions
+    in `everything` that no member keeps.
     """
     free = set(everything)
     owned: dict[str, set[Partition]] = {}
@@ -122,10 +123,11 @@ def _assign_within_racks(
     quotas: Mapping[str, int],
     unassigned: Sequence[Partition],
 ) -> list[Partition]:
-    """Adds each partition of `unassigned` to `owned` for a member in the rack of one of its replicas, if such a member
-    has fewer partitions than its quota. Returns the partitions that remain unassigned.
+    """Assigns each partition of `unassigned` to a member in the same rack as a replica of the partition, if such a
+    member has fewer partitions than its quota. Returns the partitions that remain unassigned.
 
-    `owned` has the partitions, and `quotas` the highest permitted number of partitions, of each member by its id.
+    `owned` maps each member id to the member's partitions, and the assigned partitions are added to it. `quotas` maps
+    each member id to the highest permitted number of partitions.
     """
     by_rack: dict[str, list[str]] = {}
     for member in reversed(members):

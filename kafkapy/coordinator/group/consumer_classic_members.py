@@ -245,8 +245,11 @@ def _classic_member(
 
 
 def _must_join_again(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Returns True if a heartbeat has to make the classic member join again: its epoch is old, it has to revoke
-    partitions, or other members have released all partitions of its target."""
+    """Returns True if the response to a heartbeat has to make the classic member join again.
+
+    This is the case if the member's epoch is below the group epoch, if the member has to revoke partitions, or if it
+    has waited for partitions of its target, which other members have released now.
+    """
     if member.member_epoch < group.group_epoch or member.state is MemberState.UNREVOKED:
         return True
     return member.state is MemberState.UNRELEASED and not group.waits_for_others(member)

@@ -49,14 +49,14 @@ PERMISSIONS_REFRESH_INTERVAL_MS = 600_000
 # Takes topic names; returns the names of the topics that the client may not describe.
 DeniedTopics = Callable[[AbstractSet[str]], AbstractSet[str]]
 # (expressions, topic names, callback): evaluates the expressions, possibly on another thread, and calls the callback on
-# the owner thread with the topics that each expression matches.
+# the thread that owns the groups, with the topics that each expression matches.
 ResolveRegexes = Callable[[list[str], list[str], Callable[[dict[str, frozenset[str]]], None]], None]
 
 
 class ConsumerHeartbeatCall(NamedTuple):
     """One validated ConsumerGroupHeartbeat.
 
-    None, or -1 for the timeout, means that the field has not changed since the member's previous request.
+    A field that is None, or a timeout of -1, has not changed since the member's previous request.
     `denied_topics(names)` returns those of the topics `names` that the client may not describe; the member's regular
     expression does not match these topics. It is None if the client may describe all topics.
     """
@@ -225,8 +225,8 @@ class ConsumerMembership:
     def _with_changes(
         self, group: ConsumerGroup, member: ConsumerMember, call: ConsumerHeartbeatCall
     ) -> ConsumerMember:
-        """Returns the member with the fields that the request contains; fields that are None, or -1 for the timeout,
-        stay.
+        """Returns the member with the fields that the request contains. A field that is None, or a timeout of -1,
+        changes nothing.
 
         Raises ApiError INVALID_REGULAR_EXPRESSION if the request has a new, invalid expression.
         """
@@ -404,11 +404,11 @@ class ConsumerMembership:
     def _store_matches(
         self, evaluated: ConsumerGroup, matches: dict[str, frozenset[str]], version: int
     ) -> CoordinatorResult[None]:
-        """Returns the records of the expressions whose matching topics have changed, and of a new group epoch.
+        """Returns the records of the regular expressions whose matching topics have changed, and the record of a new
+        group epoch. Returns no records if the topics of no expression have changed.
 
-        Returns no records if no expression has changed. `evaluated` is the group as it was when the evaluation began,
-        `matches` maps each regular expression to its topics, and `version` is the metadata offset at which they were
-        evaluated.
+        `evaluated` is the group as it was when the evaluation of the expressions began. `matches` maps each expression
+        to the topics that it matches. `version` is the offset of the metadata in which the topics were searched.
         """
         group_id = evaluated.group_id
         group = self._groups.get(group_id)

@@ -1,4 +1,6 @@
-"""The consequences of a change of one member: group epoch, target assignment, and the member's own next step."""
+"""Computes what follows from a change of one member: the group epoch, the target assignment of all members, and the
+next step of the changed member toward its target.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +46,11 @@ def advance_member(
     wall_ms: int,
     records: list[CoordinatorRecord],
 ) -> ConsumerMember:
-    """Handles a change of one member: appends to `records` the records of the member, of the group epoch and of the
-    target assignments, each only if it has changed.
+    """Handles a change of one member. Appends to `records` the records of the member, of the group epoch and of the
+    target assignments that have changed.
 
-    Returns the member as it will be, one step closer to its target: it revokes partitions, gets partitions that no
-    other member has, or enters the target's epoch. The group itself changes when the records are replayed; only
+    Returns the member as it will be, one step closer to its target: the member revokes partitions, gets partitions that
+    no other member has, or enters the target's epoch. The group itself changes when the records are replayed; only
     `group.checked_topics` is set at once.
     """
     image = settings.image()

@@ -1,9 +1,10 @@
-"""The next step of one member from what it owns to its target assignment. This module has no state and does no I/O.
+"""Computes the next step of one member from its present partitions to its target assignment. This module has no state
+and does no I/O. A member changes its state on these conditions:
 
-    STABLE       the member has to revoke partitions             -> UNREVOKED
-    STABLE       others still own partitions of its target       -> UNRELEASED
-    UNREVOKED    the member has revoked them                     -> STABLE or UNRELEASED, by the newest target
-    UNRELEASED   the others have released them                   -> STABLE
+    STABLE       it has to revoke partitions                           -> UNREVOKED
+    STABLE       other members still own partitions of its target      -> UNRELEASED
+    UNREVOKED    it has revoked the partitions                         -> STABLE or UNRELEASED, by the newest target
+    UNRELEASED   the other members have released the partitions        -> STABLE
 
 A member enters the target's epoch as soon as it has nothing left to revoke. It gets a partition only when no other
 member owns it.
@@ -34,8 +35,8 @@ def next_step(
 
     `is_taken(topic_id, partition)` returns True if another member owns the partition. `reported` are the partitions
     that the client says it has; None if the request does not say. `subscribed_topic_ids` is None if the subscription
-    has not changed after the target was computed; otherwise the member must revoke the partitions of all other topics
-    at once.
+    has not changed after the target was computed. Otherwise it has the ids of the topics that the member subscribes to
+    now, and the member must revoke its partitions of other topics at once.
     """
     if member.state is MemberState.STABLE and member.member_epoch == target_epoch:
         return _without_unsubscribed(member, reported, subscribed_topic_ids)
@@ -57,7 +58,7 @@ def _toward_target(
     The member is in UNREVOKED if it must still revoke partitions. Otherwise it has the epoch of the target and those
     partitions of the target that no other member owns. `is_taken(topic_id, partition)` returns True if another member
     owns the partition. `reported` are the partitions that the client says it has; None if it says nothing.
-    `subscribed_topic_ids`, unless None, are the only topics whose partitions the member may keep.
+    If `subscribed_topic_ids` is not None, the member may keep only partitions of these topics.
     """
     kept: dict[bytes, dict[int, int]] = {}
     revoked: dict[bytes, dict[int, int]] = {}

@@ -89,8 +89,8 @@ class GroupCoordinator:
         return coordinator_partition(group_id, self._config.partition_count)
 
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """Begins to load the partition of `__consumer_offsets`, which this broker now leads. The owner thread loads it
-        in short slices."""
+        """Begins to load the partition of `__consumer_offsets`, which this broker now leads. The load is made in short
+        slices, between which the reactor's thread does other work."""
         self._runtime.elect(partition, leader_epoch)
 
     def is_coordinator_of(self, partition: int) -> bool:

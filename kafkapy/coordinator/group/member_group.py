@@ -46,9 +46,9 @@ class MemberGroup(Generic[M]):
     """A group whose members have epochs. It changes only when records are replayed. Only the thread that owns it may
     use it.
 
-    `metadata_hash` is the digest of the metadata of the group's topics. `checked_topics` are the topics of the cluster
-    with which the digest was last compared. While the metadata image has the same object, the digest need not be
-    computed again.
+    `metadata_hash` is the digest of the metadata of the group's topics. `checked_topics` is the object with the topics
+    of the cluster (`MetadataImage.topics`) with which the digest was last compared. As long as the newest metadata have
+    the same object, no topic has changed, and the digest need not be computed again.
     """
 
     group_type: str

@@ -19,9 +19,9 @@ class OffsetStore:
     """The committed offsets of all groups of one partition of `__consumer_offsets`. Only the thread that owns it may
     use it, except `committed`.
 
-    An entry above the high watermark refers to the older entry as `previous`, so that a reader never sees a commit that
-    a new leader may not have. A deletion is stored as an entry until it is committed. Offsets that were committed in an
-    open transaction are in `_pending` until the transaction ends.
+    An entry whose record is above the high watermark refers to the older entry as `previous`, so that a reader never
+    sees a commit that a new leader may not have. A deletion is stored as an entry until its record is committed.
+    Offsets that were committed in an open transaction are in `_pending` until the transaction ends.
     """
 
     def __init__(self, committed_offset: Callable[[], int]) -> None:
@@ -33,8 +33,8 @@ class OffsetStore:
     # -- replay
 
     def put(self, group_id: str, topic: str, partition: int, entry: CommittedOffset) -> None:
-        """Stores a commit or, if `entry.is_deleted`, a deletion. While its record is above the high watermark, readers
-        get the entry that was stored before."""
+        """Stores a commit, or a deletion if `entry.is_deleted` is True. While the record of `entry` is above the high
+        watermark, readers get the entry that was stored before."""
         high_watermark = self._committed_offset()
         offsets = self._groups.setdefault(group_id, {})
         current = offsets.get((topic, partition))

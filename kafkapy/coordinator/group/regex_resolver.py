@@ -1,4 +1,5 @@
-"""Evaluation of clients' regular expressions on another thread, because the owner thread must not wait for it."""
+"""Evaluates clients' regular expressions on a separate thread, so that the thread that owns the groups does not wait.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +42,10 @@ def evaluate_here(expressions: list[str], names: list[str], on_matches: Callable
 
 
 class RegexResolver:
-    """A queue of expressions to evaluate, and the thread that evaluates them and ends when the queue is empty.
+    """A queue of regular expressions, and the thread that evaluates them. The thread ends when the queue is empty.
 
-    The evaluating thread calls `post(work)`, which makes the owner thread call `work()`.
+    The thread passes each result to the owner thread, which is the thread that owns the groups: it calls `post(work)`,
+    and the owner thread then calls `work()`.
     """
 
     def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
@@ -53,7 +55,7 @@ class RegexResolver:
         self._is_running = False
 
     def __call__(self, expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
-        """Evaluates the expressions on another thread; then calls `on_matches` on the owner thread.
+        """Evaluates the expressions on another thread; then calls `on_matches` on the thread that owns the groups.
 
         The argument of `on_matches` maps each expression to the topic names in `names` that it matches as a whole.
         """

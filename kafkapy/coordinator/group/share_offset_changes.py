@@ -23,7 +23,7 @@ def begin_alteration(
 ) -> CoordinatorResult[int]:
     """Returns the records that mark the states of `partitions` as being initialized; the response is the state epoch.
 
-    With `is_new` the records also create the group. Raises ApiError NON_EMPTY_GROUP if the group has members.
+    If `is_new` is True, the records also create the group. Raises ApiError NON_EMPTY_GROUP if the group has members.
     """
     group.validate_deletion()
     records: list[CoordinatorRecord] = []

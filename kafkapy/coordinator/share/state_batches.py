@@ -11,9 +11,9 @@ from kafkapy.replica.share.persister import StateBatch
 def combine_batches(batches: Iterable[StateBatch], start_offset: int) -> list[StateBatch]:
     """Returns disjoint batches in the order of their offsets, made from `batches`, which may overlap.
 
-    Offsets below `start_offset` are dropped. Where batches overlap, the batch with the higher delivery count applies;
-    if the counts are equal, the batch whose delivery state has the higher number. Adjacent batches with equal state and
-    count are joined.
+    Offsets below `start_offset` are dropped. Where batches overlap, the batch with the higher delivery count applies.
+    If the counts are equal, the batch whose delivery state has the higher number applies. Adjacent batches with equal
+    states and counts are joined.
     """
     ordered = sorted(
         batch if batch.first_offset >= start_offset else batch._replace(first_offset=start_offset)

@@ -60,8 +60,8 @@ def listed(
 def keep_matching(response: ListTransactionsResponse, expression: str) -> None:
     """Removes from `response` the transactions whose transactional id as a whole does not match the expression.
 
-    A match may take long, so that the caller may run this function on any thread. Raises ApiError
-    INVALID_REGULAR_EXPRESSION.
+    Any thread may call this function, because the matching may take long. Raises ApiError INVALID_REGULAR_EXPRESSION if
+    the expression is invalid or too expensive to match.
     """
     found = response.transaction_states
     try:

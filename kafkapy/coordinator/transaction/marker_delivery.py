@@ -1,4 +1,4 @@
-"""Delivery of the markers of prepared transactions to their partitions."""
+"""Delivers the commit and abort markers of transactions to the partitions of the transactions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class MarkerWriter(Protocol):
     ) -> None:
         """Writes the marker to each partition.
 
-        Calls `on_written` once with the error by partition (NONE after success), perhaps before this method returns.
+        Calls `on_written` once, perhaps before this method returns. The argument maps each partition to its error,
+        which is NONE after success.
         """
 
 

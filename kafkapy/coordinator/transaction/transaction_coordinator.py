@@ -84,8 +84,8 @@ class TransactionCoordinator:
         return coordinator_partition(transactional_id, self._partition_count() or self._config.partition_count)
 
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """Begins to load the partition of `__transaction_state`, which this broker now leads. The owner thread loads it
-        in short slices."""
+        """Begins to load the partition of `__transaction_state`, which this broker now leads. The load is made in short
+        slices, between which the reactor's thread does other work."""
         self._runtime.elect(partition, leader_epoch)
 
     def is_coordinator_of(self, partition: int) -> bool:
@@ -191,8 +191,8 @@ class TransactionCoordinator:
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> dict[TopicPartition, Error]:
-        """Returns NONE for each of `partitions` that is in the producer's transaction, and TRANSACTION_ABORTABLE for
-        every other.
+        """Returns the error of each of `partitions`: NONE if the partition is in the producer's transaction, and
+        otherwise TRANSACTION_ABORTABLE.
 
         Raises ApiError if the transactional id does not belong to the producer, or this broker cannot serve the id.
         """

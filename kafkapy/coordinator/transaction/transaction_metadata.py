@@ -23,11 +23,11 @@ class TransactionMetadata(NamedTuple):
     """The metadata of one transactional id, as of its newest record. The object does not change; `_replace` returns a
     changed copy.
 
-    `last_producer_epoch` is the epoch before the newest increment, which a retried request still has; it is not in the
-    log. `previous_producer_id` is the producer id before the newest change of the metadata. It differs from
-    `producer_id` if this change replaced a producer id whose epochs were used up; a retried request still has the
-    replaced id. While a transaction is prepared, `next_producer_id` is the id that will replace such a producer id, or
-    -1 if its epochs are not used up.
+    `last_producer_epoch` is the producer epoch before its last increment. It is not written to the log.
+    `previous_producer_id` is the producer id before the last change of the metadata. It differs from `producer_id` if
+    this change replaced the producer id because its epochs were used up. The last epoch and the previous id are stored
+    because a client that retries a request still sends them. `next_producer_id` is the id that will replace
+    `producer_id` when the prepared transaction is complete, or -1 if the epochs of `producer_id` are not used up.
     """
 
     producer_id: int = NO_PRODUCER_ID
@@ -60,8 +60,9 @@ def initialized(
     """Returns the metadata after InitProducerId, with no transaction open.
 
     `expected_epoch` is the epoch that the producer sent, None for a new producer. `new_producer_id` is used if the
-    transactional id is new, or if the epochs of its producer id are used up. Raises ApiError PRODUCER_FENCED if the
-    transactional id has an epoch, and the producer sent an epoch that is neither this epoch nor the epoch before it.
+    transactional id is new, or if the epochs of its producer id are used up. Raises ApiError PRODUCER_FENCED if
+    `expected_epoch` is neither None nor the producer epoch nor the last producer epoch in `metadata`; a transactional
+    id that has no producer epoch yet accepts every epoch.
     """
     current, last = metadata.producer_epoch, metadata.last_producer_epoch
     producer_id, previous = metadata.producer_id, metadata.producer_id
@@ -158,8 +159,10 @@ def fenced(metadata: TransactionMetadata, server_version: int, wall_ms: int) -> 
 
 
 def completed(metadata: TransactionMetadata, wall_ms: int) -> TransactionMetadata:
-    """Returns the metadata after all markers have been written: the transaction has ended. If `next_producer_id` is
-    set, it becomes the producer id, with epoch 0."""
+    """Returns the metadata after all markers have been written, which ends the transaction.
+
+    If the client uses KIP-890 and `next_producer_id` is not -1, this id becomes the producer id, with epoch 0.
+    """
     changes: dict[str, object] = {}
     if metadata.client_transaction_version >= TRANSACTION_VERSION_2 and metadata.next_producer_id != NO_PRODUCER_ID:
         # The client knows LAST_CLIENT_EPOCH as its last epoch; the epoch above it was only in the markers.

@@ -307,12 +307,12 @@ def _decreases_epoch(current: TransactionMetadata, changed: TransactionMetadata)
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
     """Returns True if `producer`, the producer id and epoch in an InitProducerId request, may belong to the
-    transactional id.
+    transactional id. This is the case in each of three situations:
 
-    This is the case if its id is the current producer id, if its id is the previous producer id and its epoch the last
-    one that a producer may have, or if the transactional id has no producer epoch yet. As in Apache Kafka, the epoch of
-    a producer with the current id is not checked here. If a transaction is open, InitProducerId aborts it, whatever the
-    epoch is; if none is open, `initialized` checks the epoch.
+    - The transactional id has no producer epoch yet.
+    - The producer id is the current one. As in Apache Kafka, the epoch is not checked here. If no transaction is open,
+      `initialized` checks it. If a transaction is open, InitProducerId aborts the transaction, whatever the epoch is.
+    - The producer id is the previous one, and the epoch is the last one that a client may use (LAST_CLIENT_EPOCH).
     """
     if metadata.producer_epoch == NO_PRODUCER_EPOCH or producer.producer_id == metadata.producer_id:
         return True

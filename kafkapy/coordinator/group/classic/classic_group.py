@@ -174,9 +174,9 @@ class ClassicGroup:
     def validate_member(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
         """Returns the member with this id.
 
-        Raises ApiError: UNKNOWN_MEMBER_ID if no member has the id or no member has the instance id, and
-        FENCED_INSTANCE_ID if a member with another id has the instance id. `group_instance_id` is None for a dynamic
-        member.
+        `group_instance_id` is the instance id in the request, or None for a dynamic member. Raises ApiError:
+        UNKNOWN_MEMBER_ID if no member has the member id or no member has the instance id, and FENCED_INSTANCE_ID if the
+        member with the instance id has another member id.
         """
         if group_instance_id is not None:
             current = self.static_members.get(group_instance_id)
@@ -236,8 +236,8 @@ class ClassicGroup:
     def compute_subscribed_topics(self) -> None:
         """Sets `subscribed_topics` to the topics that the members subscribe to, or to None if they are unknown.
 
-        They are unknown if the protocol type of the group is not `consumer`, or if the metadata of a member cannot be
-        read.
+        The topics are unknown if the protocol type of the group is not `consumer`, if no protocol is selected yet, or
+        if the metadata of a member cannot be read.
         """
         if not self.uses_consumer_protocol:
             self.subscribed_topics = None
@@ -303,11 +303,11 @@ class ClassicGroup:
         return ()
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Raises ApiError if the whole TxnOffsetCommit must be refused; otherwise returns (), because each of its
-        offsets may be committed.
+        """Raises ApiError if the whole TxnOffsetCommit must be refused. Otherwise returns (), which means that all
+        offsets of the request may be committed.
 
-        The member is validated only if the request names one: clients from before KIP-447 name none, and are fenced by
-        their transactional id alone.
+        The member is validated only if the request names a member. Clients from before KIP-447 name no member, and are
+        fenced by their transactional id alone.
         """
         if self.state is GroupState.DEAD:
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
@@ -330,9 +330,9 @@ class ClassicGroup:
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
         """Returns the wall-clock time (ms) from which the offset's retention counts, or None if it does not expire.
 
-        The time is that of the commit or, in an empty group that has had members, of the last member's departure. While
-        the group has members, an offset does not expire if a member subscribes to the topic or if the subscriptions are
-        unknown.
+        The retention counts from the departure of the last member if the group has had members and is empty now, and
+        from the commit of the offset otherwise. While the group has members, an offset does not expire if a member
+        subscribes to the topic or if the subscriptions are unknown.
         """
         if self.protocol_type is None:
             return committed.commit_timestamp_ms  # A simple consumer has no group management.

@@ -16,7 +16,8 @@ Protocols = list[tuple[str, bytes]]
 
 
 class MemberTally:
-    """The number of members that wait for the next generation, and the number of members that support each protocol.
+    """Counts the members of a group whose JoinGroup waits for the next generation, and the members that support each
+    protocol.
 
     The numbers are maintained at every change of a member, because each JoinGroup needs them.
     """
@@ -38,9 +39,10 @@ class ClassicMember:
     """A member of a classic group: its metadata, its assignment and its waiting request, if any. Only the thread that
     owns it may use it.
 
-    `join_responder` and `sync_responder` respond to the waiting requests. `is_new` is True until the member's first
-    generation is complete: until then the member may not know its id (before JoinGroup 4 it never does), sends no
-    heartbeats, and may expire while it waits.
+    `join_responder` and `sync_responder` send the responses of a waiting JoinGroup and SyncGroup. `is_new` is True
+    until the response to the member's first JoinGroup is sent. Until then the client sends no heartbeats, and the
+    member may expire while its request waits. With JoinGroup versions below 4, the client does not know its member id
+    until then.
     """
 
     __slots__ = (
@@ -86,15 +88,15 @@ class ClassicMember:
         self.sync_responder: SyncResponder | None = None
 
     def enter_tally(self, tally: MemberTally) -> None:
-        """Makes `tally` count this member, and removes the member from the tally that has counted it until now, if
-        any."""
+        """Adds this member to the counts of `tally`. If another tally counts the member, removes the member from its
+        counts first."""
         self.leave_tally()
         tally.count(self._protocols, 1)
         tally.waiting += self._join_responder is not None
         self._tally = tally
 
     def leave_tally(self) -> None:
-        """Removes the member from the tally that counts it, if there is one."""
+        """Removes the member from the counts of the tally that it has entered, if there is one."""
         if self._tally is not None:
             self._tally.count(self._protocols, -1)
             self._tally.waiting -= self._join_responder is not None

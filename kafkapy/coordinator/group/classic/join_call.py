@@ -1,4 +1,4 @@
-"""The fields of a JoinGroup request that the group coordinator uses, with those of the request's connection."""
+"""A JoinGroup request in the form in which the group coordinator handles it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class JoinCall(NamedTuple):
-    """One JoinGroup request: its fields, the client of its connection, and the callback that sends its response.
+    """One JoinGroup request: its fields, the id and host of the client, and the callback that sends the response.
 
     `protocols` are pairs (name, metadata), the preferred protocol first.
     """

@@ -1,9 +1,9 @@
 """The task assignor `sticky` of Apache Kafka. This module has no state and does no I/O.
 
-An active task stays with its member, or goes to a member that had it as standby task, as long as the member has fewer
-tasks than its share; the other tasks go to the least loaded process, and in it to the least loaded member. Standby
-tasks of stateful subtopologies follow in the same way. A process never has the same task twice, so that there may be
-fewer standby tasks than configured.
+An active task stays with its member, or goes to a member that had it as standby task. This is done only while the
+member has fewer tasks than an equal share. Every other active task goes to the least loaded process, and in it to the
+least loaded member. Then the standby tasks of stateful subtopologies are assigned by the same rules. A process never
+has the same task twice, so that there may be fewer standby tasks than configured.
 
 Members are considered in the order of their ids. The load of a process is the number of its tasks per member.
 """
@@ -128,10 +128,10 @@ class _Process:
 
 
 class _Share:
-    """The largest number of tasks that each member may have, so that the members have about equally many tasks.
+    """The largest number of tasks that a member may have (`per_member`), so that the tasks are divided about equally.
 
-    When a member has reached this number, the largest number for the other members is computed from the remaining
-    tasks.
+    A member that has reached this number is full. The number for the other members is then computed again, from the
+    tasks that the full members do not have.
     """
 
     def __init__(self, tasks: int, members: int) -> None:
@@ -143,9 +143,10 @@ class _Share:
         self.per_member = -(-self._tasks // self._members) if self._members else 0
 
     def count(self, tasks_of_member: int) -> None:
-        """Records that a member has got a task; `tasks_of_member` is the number of tasks that the member has now.
+        """Updates the share after a member got a task. `tasks_of_member` is the number of tasks of this member now.
 
-        If this member has the largest permitted number, computes that number again for the other members.
+        If the member has reached `per_member`, the largest permitted number, computes `per_member` again: it divides
+        the tasks that the full members do not have among the members that are not full.
         """
         if tasks_of_member == self.per_member:
             self._members -= 1
@@ -298,12 +299,12 @@ class _Assignment:
         return is_added
 
     def _least_loaded_standby(self, task: TaskId, *, without_task: bool = False) -> str | None:
-        """Returns a member with few tasks among those that had the task as standby task, or None.
+        """Returns a member with few tasks among the members that had the task as standby task.
 
-        As in Apache Kafka, begins with the first of these members. A later member is chosen instead only if its process
-        has a lower load, and the member itself has fewer tasks, than the member found so far. If `without_task` is
-        True, members whose process has been assigned the task already are skipped. Returns None if no member had the
-        task as standby task, or if `without_task` is True and the first member would be skipped.
+        Returns None if no member had the task as standby task. As in Apache Kafka, begins with the first of these
+        members. A later member is chosen instead only if its process has a lower load, and the member itself has fewer
+        tasks, than the member found so far. If `without_task` is True, members whose process has been assigned the task
+        already are skipped; but if the first member is one of them, the result is None.
         """
         members = self._previous_standby.get(task)
         if not members:

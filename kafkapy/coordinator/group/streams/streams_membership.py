@@ -56,7 +56,7 @@ NOT_VALIDATED = -1
 class StreamsHeartbeatCall(NamedTuple):
     """One validated StreamsGroupHeartbeat.
 
-    None, or -1 for the timeout, means that the field has not changed since the member's previous request.
+    A field that is None, or a timeout of -1, has not changed since the member's previous request.
     `endpoint_epoch` is the epoch of the interactive-query endpoints that the client has received last.
     """
 
@@ -136,7 +136,7 @@ class StreamsMembership:
         return CoordinatorResult(records, StreamsHeartbeatResult(response, configured.missing_topics))
 
     def existing(self, group_id: str) -> StreamsGroup:
-        """Returns the group; raises ApiError GROUP_ID_NOT_FOUND if there is none, or it is not a streams group."""
+        """Returns the group. Raises ApiError GROUP_ID_NOT_FOUND if it does not exist or is not a streams group."""
         return existing_group(self._groups, group_id, StreamsGroup)
 
     def _group_for(self, call: StreamsHeartbeatCall, records: list[CoordinatorRecord]) -> StreamsGroup:
@@ -373,8 +373,11 @@ class StreamsMembership:
         self._context.schedule(key, member.rebalance_timeout_ms, lambda: self._expire(group_id, member_id, epoch, why))
 
     def _expire(self, group_id: str, member_id: str, epoch: int | None, why: str) -> CoordinatorResult[None]:
-        """Returns the records that remove the member whose timer has ended; none if the member has left, or if `epoch`
-        is not None and not the member's epoch. `why` is the reason that is logged."""
+        """Returns the records that remove the member whose timer has ended. `why` is the reason that is logged.
+
+        Returns no records if the member has left already, or if its epoch is no longer `epoch`. If `epoch` is None, the
+        member is removed in any epoch.
+        """
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup) or member_id not in group.members:
             return EMPTY_RESULT

@@ -1,10 +1,10 @@
-"""The next step of one member from the tasks that it has to its target assignment. This module has no state and does no
-I/O.
+"""Computes the next step of one member from its present tasks to its target assignment. This module has no state and
+does no I/O. A member changes its state on these conditions:
 
-    STABLE       the member has to revoke tasks             -> UNREVOKED
-    STABLE       others still have tasks of its target      -> UNRELEASED
-    UNREVOKED    the member has revoked them                -> STABLE or UNRELEASED, by the newest target
-    UNRELEASED   the others have released them              -> STABLE
+    STABLE       it has to revoke tasks                           -> UNREVOKED
+    STABLE       other members still have tasks of its target     -> UNRELEASED
+    UNREVOKED    it has revoked the tasks                         -> STABLE or UNRELEASED, by the newest target
+    UNRELEASED   the other members have released the tasks        -> STABLE
 
 A member enters the target's epoch as soon as it has nothing left to revoke. An active task waits until no member has it
 as active task; a task of any kind waits while another thread of the member's process has it, because both would use the
@@ -131,8 +131,8 @@ class _Difference:
     """The difference between a member's present standby (or warm-up) tasks and its target tasks: the tasks that the
     member keeps, the tasks that it has to revoke, and the tasks that it can get now.
 
-    `is_waiting` is True if the member cannot get a task of its target yet, because `is_taken(subtopology_id,
-    partition)` returns True for the task.
+    A task that the member does not have yet is available unless `is_taken(subtopology_id, partition)` returns True for
+    it. `is_waiting` is True if a task of the target is not available yet.
     """
 
     def __init__(self, current: Tasks, target: Tasks, is_taken: _IsTaken) -> None:
@@ -158,8 +158,9 @@ class _Difference:
 
 
 class _ActiveDifference:
-    """The difference between the active tasks that a member has and those of its target: tasks that it keeps, has to
-    revoke, and can get now. A task has the epoch in which it was assigned."""
+    """The difference between the present active tasks of a member and the active tasks of its target: the tasks that
+    the member keeps, the tasks that it has to revoke, and the tasks that it can get now. Each task has the epoch in
+    which it was assigned."""
 
     def __init__(self, current: Mapping[str, Mapping[int, int]], target: Tasks, is_taken: _IsTaken) -> None:
         tasks = {name: frozenset(partitions) for name, partitions in current.items()}

@@ -73,7 +73,8 @@ class Topology(NamedTuple):
         return frozenset(names)
 
     def reader_of(self, topic: str) -> Subtopology | None:
-        """Returns the subtopology that reads the topic (the last one if several do), or None if none does."""
+        """Returns the subtopology that reads the topic, or None if no subtopology reads it. If several subtopologies
+        read the topic, returns the last one."""
         found = None
         for subtopology in self.subtopologies.values():
             if topic in subtopology.input_topics():
