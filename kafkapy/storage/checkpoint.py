@@ -23,13 +23,13 @@ VERSION = 0
 
 
 class MalformedCheckpoint(ValueError):
-    """A checkpoint file that does not follow the format; names the file and the line."""
+    """Raised for a checkpoint file that does not follow the format. The message names the file and the line."""
 
 
 def read_entries(path: str, fields: int, *, may_be_empty: bool = False) -> list[list[str]]:
     """Returns the entries of a checkpoint file, each split into `fields` words; [] if the file does not exist.
 
-    With `may_be_empty` an empty file has no entries, as in Kafka; without it, an empty file is malformed. Raises
+    If `may_be_empty` is True, an empty file has no entries, as in Kafka; otherwise an empty file is malformed. Raises
     MalformedCheckpoint or OSError.
     """
     try:

@@ -1,11 +1,14 @@
-"""A segment that the log cleaner writes, and its swap with the segments from which it was made.
+"""A segment that the log cleaner writes, and the replacement of the segments from which it was made.
 
-    *.cleaned   being written; the next start deletes it
-    *.swap      complete and durable; the next start deletes the segments that it covers and removes the suffix
-    (none)      live
+The suffix of the segment's files says what the broker does with them at its next start:
+
+    *.cleaned   being written: the start deletes the file
+    *.swap      complete and durable: the start deletes the segments with the same offsets and removes the suffix
+    (none)      part of the log: the start keeps the file
 
 There is one exception: a `.swap` file does not count as complete while a `.cleaned` file with the same or a lower base
-offset exists; the next start deletes both. The old files are deleted after the names of the new ones are durable.
+offset exists. The start then deletes both files. The replaced files are deleted after the names of the new files are
+durable.
 """
 
 import os
@@ -48,7 +51,8 @@ class CleanedSegment(LogSegment):
 
 
 def remove_cleaned_files(directory: str, base_offset: int, filesystem: "Filesystem") -> None:
-    """Deletes the `.cleaned` files at this base offset that an interrupted pass has left. Raises OSError."""
+    """Deletes the `.cleaned` files with this base offset that an interrupted pass of the log cleaner has left. Raises
+    OSError."""
     for suffix in SEGMENT_SUFFIXES:
         filesystem.unlink(os.path.join(directory, f"{base_offset:020d}{suffix}{CLEANED_SUFFIX}"))
 
@@ -56,11 +60,11 @@ def remove_cleaned_files(directory: str, base_offset: int, filesystem: "Filesyst
 def swap_in(
     log: "Log", cleaned: CleanedSegment, replaced: Sequence[LogSegment], filesystem: "Filesystem", truncations: int
 ) -> list[str]:
-    """Replaces the segments `replaced` of the log with the cleaned one. Only the log's owner thread may call it.
+    """Replaces the segments `replaced` of the log with the segment `cleaned`. Only the log's owner thread may call it.
 
-    `truncations` is `log.truncations` when the pass began. Returns the paths of the old files, renamed to `.deleted`;
-    the caller deletes them after syncing the directory. Raises OSError, and SegmentsChanged without any change if the
-    log was truncated or no longer contains all of the segments.
+    `truncations` is the value of `log.truncations` when the pass of the log cleaner began. Returns the new paths of the
+    replaced files, which now end in `.deleted`; the caller deletes them after syncing the directory. Raises OSError.
+    Raises SegmentsChanged and changes nothing if the log was truncated or no longer contains all of the segments.
     """
     segments = log.segments
     active = segments.active

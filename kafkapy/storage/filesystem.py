@@ -36,12 +36,12 @@ class Filesystem:
     __slots__ = ()
 
     def open_segment(self, path: str, *, create: bool = False, preallocate: int = 0) -> SegmentFile:
-        """Opens a .log file. With `create` the file is created, and `preallocate` bytes of disk space are reserved for
+        """Opens a .log file. If `create` is True, creates the file and reserves `preallocate` bytes of disk space for
         it."""
         return SegmentFile(path, create=create, preallocate=preallocate)
 
     def sync_file(self, fd: int) -> None:
-        """Makes the content and the size of the file durable, but not its name, for which use `sync_directory`."""
+        """Makes the content and the size of the file durable. `sync_directory` makes its name durable."""
         os.fdatasync(fd)
 
     def sync_path(self, path: str) -> None:
@@ -90,7 +90,7 @@ class Filesystem:
     def write_atomically(self, path: str, content: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
         """Replaces the content of a file, so that a kill of the process leaves its whole old or its whole new content.
 
-        With `sync` this also holds for a power failure, and the new content is durable on return. Without `sync` a
+        If `sync` is True, the same holds for a power failure, and the new content is durable on return. Otherwise a
         power failure can destroy both contents.
         """
         temporary = path + ".tmp"
@@ -101,7 +101,7 @@ class Filesystem:
             self.rename(temporary, path)
 
     def write_file(self, path: str, content: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
-        """Creates or overwrites a file; with `sync` its content (not its name) is durable on return."""
+        """Creates or overwrites a file. If `sync` is True, its content (not its name) is durable on return."""
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
         try:
             view = memoryview(content)
@@ -128,7 +128,7 @@ class Filesystem:
         os.truncate(path, size)
 
     def make_directory(self, path: str, *, sync: bool = True) -> None:
-        """Creates a directory and its missing parents; an existing directory is kept. With `sync` the names are
+        """Creates a directory and its missing parents; an existing directory is kept. If `sync` is True, the names are
         durable on return."""
         if not os.path.isdir(path):
             parent = os.path.dirname(path) or "."

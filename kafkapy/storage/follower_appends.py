@@ -1,8 +1,8 @@
 """The appends of a follower's log: batches of a leader, which carry their offsets and leader epochs.
 
-A *run* is a sequence of batches that one write appends to one segment. `examine_fetched` makes runs with one object for
-each batch, and is the reference. The class `_core.gate.follower_append.FetchedBatches` is a faster run in compiled
-code, without an object for each batch.
+A *run* is a sequence of batches that one write appends to one segment. There are two implementations with equal
+results. `examine_fetched` makes runs with one object for each batch, and defines the expected results. The class
+`_core.gate.follower_append.FetchedBatches` is a faster run in compiled code, without an object for each batch.
 """
 
 from __future__ import annotations
@@ -217,8 +217,9 @@ class FollowerAppends(LogReader):
         """Appends runs with their offsets and epochs, each with one write; returns None if `runs` is empty.
 
         Raises StorageError, and ApiError OFFSET_OUT_OF_RANGE if the batches begin below the log end offset. There is
-        one exception: this log is empty, and its start offset is inside the first batch, because DeleteRecords has
-        raised the start offset. In this case the log's only segment is replaced by one that begins with this batch.
+        one exception: if this log is empty and its start offset is inside the first batch, because DeleteRecords has
+        raised the start offset, the batches are accepted. The log's only segment is then replaced by a segment that
+        begins with the first batch.
         """
         if not runs:
             return None

@@ -4,9 +4,9 @@ A move creates an empty future log, copies the current log into it (module futur
 current log: first in the table of logs, then by renaming directories. The old directory is renamed to `-delete` before
 the future directory loses its suffix.
 
-A broker that starts with both logs of a partition continues the copy; after an unclean stop it truncates the future log
-to what is durable first. If the future log was appended to instead of the current one, or the current one no longer
-exists, the future log becomes the current one.
+A broker that starts with both logs of a partition continues the copy. After an unclean stop, it first truncates the
+future log to its recovery point. If the broker had already used the future log as the current one before the stop, or
+if the current log no longer exists, the future log becomes the current log at the start.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ class FutureLogs:
     def settle(self, current_logs: dict[TopicPartition, Log], is_assigned: IsAssigned) -> None:
         """Decides, when the broker starts, which future logs become current logs, and which continue to be copied.
 
-        A future log becomes current if the metadata assigns the replica to its directory, and it is longer than the
-        current log or there is no current log: then records were already appended to the future log itself. Each other
-        future log continues to be copied, or is ignored if no current log has its topic id. Raises OSError or
-        StorageError.
+        A future log becomes current on two conditions. The metadata must assign the replica to its directory. And
+        either the partition has no current log, or the current log ends before the future log, which means that records
+        were already appended to the future log as the current one. Each other future log continues to be copied, or is
+        ignored if no current log has its topic id. Raises OSError or StorageError.
         """
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)
@@ -148,8 +148,8 @@ class FutureLogs:
     def discard_files(self, log: Log, *, close: bool = True) -> None:
         """Renames the directory of a log to a name that ends in `-delete`; deletes it after file.delete.delay.ms.
 
-        The log must not be in a table of logs any more. With `close` the owner thread closes the log's files before
-        they are deleted. Raises OSError.
+        The log must not be in a table of logs any more. If `close` is True, the owner thread of the log closes the
+        log's files before they are deleted. Raises OSError.
         """
         ports = self._ports
         log.mark_deleted()
@@ -169,7 +169,7 @@ class FutureLogs:
         """Removes the suffix from the directory name of a future log that has become current; the name is durable on
         return. Raises OSError.
 
-        The owner thread must not call it.
+        The owner thread of the log must not call it, because it waits until the owner thread has renamed the directory.
         """
         path = os.path.join(log.directory.path, str(log.topic_partition))
         self._run_on_owner(lambda: None if log.is_deleted else log.rename_to(path))

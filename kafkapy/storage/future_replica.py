@@ -17,10 +17,11 @@ logger = logging.getLogger("kafka.server.ReplicaAlterLogDirsThread")
 
 
 class FutureReplica:
-    """Copies a log to another log directory, and owns the future log until that becomes the current log.
+    """Copies a log to another log directory, and owns the future log until the future log becomes the current log.
 
-    Used by one thread, which is not the current log's owner thread: it reads the offsets of the current log, and its
-    files through descriptors of its own. Only `finish` is called on the owner thread, while the copying thread waits.
+    One thread uses the object. It is not the current log's owner thread, and therefore reads only the offsets of the
+    current log and, through its own descriptors, the files. The exception is `finish`, which is called on the owner
+    thread while the copying thread waits.
     """
 
     def __init__(self, current: Log, future: Log) -> None:
@@ -32,7 +33,7 @@ class FutureReplica:
         self._position = 0
 
     def close(self) -> None:
-        """Closes the segment being read."""
+        """Closes the segment file that is being copied, if one is open."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

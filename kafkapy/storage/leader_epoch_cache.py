@@ -1,8 +1,8 @@
 """The leader epochs of a log with their start offsets (KIP-101), and the file `leader-epoch-checkpoint`.
 
-Both numbers of the entries (epoch, start offset) rise strictly. The file may lag behind the log, because batches carry
-their epoch as well: the log writes the file before its recovery point passes an entry, and recovery corrects later
-entries by the batches.
+Both numbers of the entries (epoch, start offset) rise strictly. The file may lack the newest entries, because recovery
+can restore them: each batch contains its leader epoch as well. The log writes the file before its recovery point passes
+the start offset of an entry.
 """
 
 from bisect import bisect_right
@@ -135,7 +135,7 @@ class LeaderEpochCache(EpochsState):
         return bool(entries) and entries[:-1] == self._written and entries[-1][1] >= log_end_offset
 
     def write(self, log_end_offset: int, *, sync: bool = True) -> None:
-        """Writes the entries to the file; with `sync` the file is durable on return. Raises OSError.
+        """Writes the entries to the file. If `sync` is True, the file is durable on return. Raises OSError.
 
         Does nothing if `is_written(log_end_offset)` is True: the file then has all entries that the log needs.
         """

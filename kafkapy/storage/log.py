@@ -52,8 +52,9 @@ class Log(FollowerAppends):
     """The log of one partition; owns the files of its directory.
 
     Invariants: log_start_offset <= high_watermark <= log_end_offset; recovery_point <= log_end_offset; offsets that
-    this broker assigned have no gaps. Only the owner thread changes a log that is in the log manager's table, but any
-    thread may call `flush`. After an I/O error the whole log directory is offline and every append raises StorageError.
+    this broker assigned have no gaps. A log that is in the log manager's table is changed by one thread only, its owner
+    thread, which is the reactor's; but any thread may call `flush`. After an I/O error the whole log directory is
+    offline and every append raises StorageError.
     """
 
     __slots__ = (
@@ -514,8 +515,8 @@ class Log(FollowerAppends):
     # -- truncate ------------------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> bool:
-        """Removes every batch whose last offset is at or above `offset`; returns whether there was one. Raises
-        StorageError."""
+        """Removes every batch whose last offset is at or above `offset`. Returns False if there was no such batch.
+        Raises StorageError."""
         if offset >= self.log_end_offset:
             self.leader_epochs.truncate_from_end(max(offset, self.log_end_offset))
             return False
@@ -593,10 +594,10 @@ class Log(FollowerAppends):
         )
 
     def close(self, *, sync: bool = True) -> None:
-        """Truncates the preallocated files to their contents and closes them; with `sync` makes the log durable. Raises
-        StorageError.
+        """Truncates the preallocated files to their contents and closes them. Raises StorageError.
 
-        Without `sync` the caller syncs the file system and then calls `mark_flushed`.
+        If `sync` is True, also makes the log durable. Otherwise the caller syncs the file system and then calls
+        `mark_flushed`.
         """
         try:
             self._take_snapshot()

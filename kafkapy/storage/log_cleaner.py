@@ -1,4 +1,5 @@
-"""The threads of the log cleaner: each repeatedly cleans the filthiest log, and sleeps while no log is due.
+"""The threads of the log cleaner. Each thread repeatedly cleans the log with the largest share of bytes that were not
+cleaned before, and sleeps while no log has to be cleaned.
 
 A log that cannot be cleaned is marked as uncleanable, and a failed disk is taken offline; neither ends a thread. A
 thread that ends for another reason is logged and counted, because otherwise compaction would stop silently.
@@ -39,10 +40,12 @@ MEMORY_KEYS = (
 
 
 class LogCleaner:
-    """The log cleaner; owns its threads. One thread calls `start` and `stop` once each; any thread calls the rest.
+    """The log cleaner; owns its threads. One thread calls `start` and `stop` once each. Any thread may call the other
+    methods.
 
-    `run_on_owner(work)` runs work on the thread that owns the logs and returns its result; it raises CancelledError if
-    that thread has ended. `schedule(delay_ms, work)` runs work later, on any thread.
+    `run_on_owner(work)` calls `work` on the thread that owns the logs, and returns the result of `work`. It raises
+    CancelledError if the thread that owns the logs has ended. `schedule(delay_ms, work)` calls `work` after the delay,
+    on any thread.
     """
 
     def __init__(

@@ -24,8 +24,9 @@ def group_segments(
 ) -> list[list[SegmentSizes]]:
     """Divides the segments, in order, into groups; `end_offset` is above the last offset of the last segment.
 
-    The files of a group have together at most `max_size` bytes, and its indexes of each kind `max_index_size` bytes;
-    its offsets are less than 2^31 above its base offset. A segment that exceeds a limit alone is a group of its own.
+    The `.log` files of a group have at most `max_size` bytes together. Its offset indexes have at most `max_index_size`
+    bytes together, and so do its time indexes. All its offsets are less than 2^31 above its base offset. A segment that
+    exceeds a limit by itself forms a group of its own.
     """
     groups: list[list[SegmentSizes]] = []
     log, offset_index, time_index = 0, 0, 0

@@ -1,5 +1,7 @@
 """The choice of the log that is cleaned next, the state of each cleaning, and the cleaner's checkpoints.
 
+A *pass* is one cleaning of one log. The states of a partition follow each other in these orders:
+
     none -> in progress -> none                         a pass that nothing interrupts
     none -> in progress -> aborted -> paused -> none    a pause during a pass, which stops at its next check
     none -> paused -> none                              a pause without a pass
@@ -54,7 +56,7 @@ class LogCleanerManager:
     """The states of cleanings, the checkpoints and the uncleanable logs, all guarded by `_condition`. Any thread may
     use it.
 
-    `run_on_owner(work)` runs work on the thread that owns the logs and returns its result.
+    `run_on_owner(work)` calls `work` on the thread that owns the logs, and returns the result of `work`.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class LogCleanerManager:
         return found[chosen.partition]
 
     def on_owner(self, work: Callable[[], Result]) -> Result:
-        """Runs work on the thread that owns the logs, and returns its result."""
+        """Calls `work` on the thread that owns the logs, and returns the result of `work`."""
         result: Result = self._run_on_owner(work)  # type: ignore[assignment]
         return result
 
@@ -132,7 +134,8 @@ class LogCleanerManager:
     def pause(self, partition: TopicPartition) -> None:
         """Aborts the pass over the partition and prevents further passes until the matching call of `resume`.
 
-        Waits until a running pass has ended. The owner thread must not call it.
+        Waits until a running pass has ended. The thread that owns the logs must not call it, because a pass waits for
+        this thread.
         """
         with self._condition:
             self._pauses[partition] = self._pauses.get(partition, 0) + 1

@@ -1,8 +1,8 @@
 """One pass of the log cleaner over one log: it maps each dirty key to its newest offset, then removes older records.
 
-A pass runs on the cleaner's thread and reads the segment files through descriptors of its own; it reads and changes the
-Log object on the owner's thread only. Offsets, order and timestamps of records do not change. If a pass stops at any
-point, the log is complete.
+A pass runs on a thread of the log cleaner, and reads the segment files through its own descriptors. It makes the log's
+owner thread read and change the Log object. Offsets, order and timestamps of records do not change. The log is complete
+at every moment, so that a pass may stop at any point.
 """
 
 import os
@@ -351,9 +351,9 @@ class GroupCleaner:
     def _clean_control(self, batch: RecordBatch, data: memoryview) -> None:
         """Writes a control batch to the cleaned segment, or leaves it out; `data` are the bytes of the whole batch.
 
-        A marker is left out once no record of its transaction is left and its delete horizon has passed. An empty batch
-        remains instead if the batch is the last one that may be cleaned, or if the log has no records of the batch's
-        producer, but only markers.
+        A marker is left out if no record of its transaction remains and its delete horizon has passed. It is replaced
+        by an empty batch, however, if its batch is the last one that may be cleaned, or if the log has only markers and
+        no records of the producer.
         """
         is_useless = self._transactions.is_useless(batch)
         discard = is_useless and batch.has_delete_horizon and batch.base_timestamp <= self._filter.wall_ms

@@ -1,7 +1,7 @@
 """Creates partition directories, many of them with one sync.
 
-A directory contains its partition.metadata, durably, before anything else is written there. A start deletes a directory
-that contains less than that, because its creation was interrupted.
+The file partition.metadata of a directory is durable before any other file is created in the directory. When the broker
+starts, it deletes each directory that contains at most this file, because the creation of its log was interrupted.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MOST_CREATED_WITH_SYNC_EACH = 16
 
 
 class NewLog(NamedTuple):
-    """A log to be created, in the log directory with the id `directory_id` or, if that is None or not online, in the
-    one with the fewest partitions.
+    """A log to be created. It is created in the log directory with the id `directory_id`. If this id is None or the
+    directory is not online, it is created in the log directory with the fewest partitions.
 
     `is_new` is False if the partition may have had a log on this broker before. That log is then not created while a
     log directory is offline, because that directory may contain it.

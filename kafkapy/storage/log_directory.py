@@ -80,11 +80,11 @@ class LogDirectory(DirectoryState):
             self._lock_fd = -1
 
     def take_clean_shutdown_marker(self) -> None:
-        """Reads the clean-shutdown marker and removes it durably, because it does not cover later appends. Raises
-        OSError.
+        """Reads the clean-shutdown marker and removes it durably, because the logs are about to change. Raises OSError.
 
-        Without a marker, syncs the directory, because a killed broker may have left names that are not durable. Sets
-        `was_clean` and `clean_broker_epoch`; `clean_broker_epoch` is -1 if the marker of an older release has no epoch.
+        Sets `was_clean`, and `clean_broker_epoch` to the broker epoch in the marker, or to -1 if the marker of an older
+        release has no epoch. If there is no marker, syncs the directory instead, because a killed broker may have left
+        names that are not durable.
         """
         path = os.path.join(self.path, CLEAN_SHUTDOWN_FILE)
         try:

@@ -71,12 +71,13 @@ class DirectoryDescription(NamedTuple):
 
 
 class LogManager:
-    """The log directories and the table of logs, which it owns.
+    """Owns the log directories and the table of logs.
 
-    A lock guards the table, which any thread may use; a Log in the table belongs to its owner thread.
-    `on_directory_failure` is called on the thread on which the error occurred, after the directory's logs have been
-    removed from the table; it must not block. Any thread may call `schedule(delay_ms, work)`. `run_on_owner(work)`
-    waits until the owner thread of the logs has run the work; that thread must not call it.
+    A lock guards the table, and any thread may use it. The logs in the table belong to one thread, their owner thread,
+    which is the reactor's. `on_directory_failure` is called on the thread on which the error occurred, after the
+    directory's logs have been removed from the table; it must not block. Any thread may call `schedule(delay_ms,
+    work)`. `run_on_owner(work)` waits until the owner thread has called `work`; the owner thread itself must not call
+    it.
     """
 
     def __init__(

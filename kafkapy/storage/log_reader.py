@@ -63,9 +63,9 @@ class LogReader(LogState):
     ) -> FetchData:
         """Returns up to `max_bytes` of batches below `max_offset`, beginning with the batch that holds `offset`.
 
-        `max_offset` is the log end offset by default. With `min_one_message` the first batch is returned whole, even if
-        it is larger than `max_bytes`; otherwise it is cut. Raises ApiError OFFSET_OUT_OF_RANGE if `offset` is outside
-        of the log, ApiError CORRUPT_MESSAGE if the log is damaged, or StorageError.
+        `max_offset` is the log end offset by default. If the first batch is larger than `max_bytes`, it is returned
+        whole if `min_one_message` is True, and is cut otherwise. Raises ApiError OFFSET_OUT_OF_RANGE if `offset` is
+        outside of the log, ApiError CORRUPT_MESSAGE if the log is damaged, or StorageError.
         """
         end_offset = self.log_end_offset
         if offset > end_offset or offset < self.log_start_offset:
@@ -192,9 +192,10 @@ class LogReader(LogState):
     # -- by epoch, by transaction --------------------------------------------------------------------------------
 
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
-        """Returns the end offset (exclusive) of the largest epoch <= `epoch`, and that epoch (KIP-279).
+        """Returns the largest known epoch <= `epoch`, with its end offset (exclusive) (KIP-279).
 
-        If `epoch` is below all known epochs, returns `epoch` itself with the offset at which the first one begins.
+        If `epoch` is below all known epochs, returns `epoch` itself with the offset at which the first known epoch
+        begins.
         Epoch and offset are -1 if `epoch` is -1 or above the newest epoch, or if no epoch is known.
         """
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)

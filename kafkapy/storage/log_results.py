@@ -67,7 +67,8 @@ class FetchData(NamedTuple):
 
 
 class TimestampAndOffset(NamedTuple):
-    """The record found for a timestamp, and the leader epoch of its batch. It is -1 for batches of old formats."""
+    """The timestamp (ms) and offset of the record that was found, and the leader epoch of its batch. The leader epoch
+    is -1 if the batch has an old format, which stores no leader epoch."""
 
     timestamp: int
     offset: int

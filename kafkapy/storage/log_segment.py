@@ -296,10 +296,11 @@ class LogSegment(SegmentState):
         return positions[-1] if positions else 0
 
     def _last_indexed_positions(self, count: int) -> list[int]:
-        """Returns the positions of the last `count` batches in the offset index, ascending; fewer if there are fewer.
+        """Returns the positions in the last `count` entries of the offset index, ascending; fewer if the index has
+        fewer entries.
 
-        If the index is not open, only its last entries are read from the file, and the index is not checked; the result
-        is then [] if the last position is not below the segment's size. Raises OSError.
+        If the index is not open, only its last entries are read from the file, and the index is not checked. In this
+        case the result is [] if the last position is not below the segment's size. Raises OSError.
         """
         index = self._offset_index
         if index is not None:
@@ -422,7 +423,8 @@ class LogSegment(SegmentState):
         self.is_open_for_append = False
 
     def flush(self, *, with_indexes: bool) -> None:
-        """Makes the batches, and with `with_indexes` the indexes, durable. Any thread may call it. Raises OSError."""
+        """Makes the batches durable, and also the indexes if `with_indexes` is True. Any thread may call it. Raises
+        OSError."""
         pin = self.file.slice(0, 0)  # keeps the descriptor open if the owner closes the segment
         self._filesystem.sync_file(pin.fd)
         if with_indexes:
@@ -437,10 +439,10 @@ class LogSegment(SegmentState):
         self._offset_index = self._time_index = None
 
     def close(self, *, trim: bool = True) -> None:
-        """Closes all files; with `trim`, truncates preallocated files to their contents first. FileRanges that were
-        read remain valid.
+        """Closes all files. The FileRanges that reads have returned remain valid. Raises OSError.
 
-        After a failure of the directory `trim` must be False, because it writes. Raises OSError.
+        If `trim` is True, first truncates preallocated files to their contents. This writes to the disk, so `trim` must
+        be False after the log directory has failed.
         """
         if trim:
             self.become_inactive()
@@ -483,8 +485,10 @@ class LogSegment(SegmentState):
 
 
 def read_tail(path: str, length: int, count: int = 1) -> bytes:
-    """Returns the last `count` whole entries of an index file whose entries have `length` bytes; fewer if there are
-    fewer. Raises OSError."""
+    """Returns the bytes of the last `count` whole entries of an index file, or of all entries if the file has fewer.
+
+    An entry has `length` bytes. A file that does not exist has no entries. Raises OSError.
+    """
     try:
         with open(path, "rb", buffering=0) as file:
             end = os.fstat(file.fileno()).st_size // length * length

@@ -38,6 +38,6 @@ def read_partition_metadata(directory: str) -> bytes | None:
 
 
 def write_partition_metadata(filesystem: Filesystem, directory: str, topic_id: bytes, *, sync: bool = True) -> None:
-    """Writes the file; with `sync` its content and name are durable on return. Raises OSError."""
+    """Writes the file. If `sync` is True, its content and name are durable on return. Raises OSError."""
     content = f"version: 0\ntopic_id: {uuid_to_string(topic_id)}"
     filesystem.write_atomically(os.path.join(directory, FILE_NAME), content.encode(), sync=sync)

@@ -104,10 +104,10 @@ def restore_batches(segments: LogSegments, producers: ProducerStateManager, wall
 
 
 def _runs(batches: Iterable[BatchSummary], recent: Mapping[int, ProducerEntry]) -> dict[int, list[BatchMetadata]]:
-    """Returns the last batches of each producer that have consecutive sequence numbers, by producer id.
+    """Returns the batches of each producer after the last gap in its sequence numbers, by producer id.
 
-    `recent` maps each producer id to the state of the producer. Control batches, batches of other producers, and
-    batches whose epoch is not the present epoch of their producer are left out.
+    `recent` maps each producer id to the state of the producer. Control batches, batches of producers that are not in
+    `recent`, and batches whose epoch is not the present epoch of their producer are left out.
     """
     runs: dict[int, list[BatchMetadata]] = {}
     for batch in batches:

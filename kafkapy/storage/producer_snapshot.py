@@ -82,7 +82,8 @@ def write_snapshot(
 ) -> str:
     """Writes the snapshot of the producers before `offset` and returns its path. Raises OSError.
 
-    With `sync` the content is durable on return; without it, the checksum reveals a file that was written incompletely.
+    If `sync` is True, the content is durable on return. Otherwise a power failure may leave an incomplete file, which a
+    reader detects by the checksum.
     """
     path = snapshot_path(directory, offset)
     filesystem.write_file(path, encode_snapshot(entries), sync=sync)

@@ -45,8 +45,8 @@ def scan_segment(
 ) -> "Iterator[tuple[bytes, int, Sequence[BatchSummary | Any]]]":
     """Yields (chunk of the file, its position, headers of its batches) from `position`, the beginning of a batch, on.
 
-    Stops at `end`, or at the first incomplete batch; with `check_crc` also at the first batch with a wrong checksum.
-    Raises OSError.
+    Stops at `end`, or at the first incomplete batch. If `check_crc` is True, also stops at the first batch with a wrong
+    checksum. Raises OSError.
     """
     length = CHUNK
     while position < end:
@@ -63,7 +63,11 @@ def scan_segment(
 
 
 def scan_chunk(chunk: bytes | memoryview, position: int, check_crc: bool) -> "tuple[Sequence[BatchSummary | Any], int]":
-    """Returns the headers of the whole valid batches at the start of a chunk, and their length in bytes."""
+    """Returns the headers of the whole valid batches at the start of a chunk, and the length of these batches in bytes.
+
+    `position` is the position of the chunk in the file. If `check_crc` is True, a batch with a wrong checksum is not
+    valid.
+    """
     if len(chunk) > MAGIC_AT and chunk[MAGIC_AT] < BATCH_MAGIC:
         return scan_old_entries(chunk, position, check_crc)
     return scan_batches(chunk, position, check_crc)
@@ -77,7 +81,11 @@ def batch_size(chunk: bytes | bytearray) -> int:
 
 
 def scan_old_entries(chunk: bytes | memoryview, chunk_position: int, check_crc: bool) -> tuple[list[OldEntry], int]:
-    """Returns the whole valid messages of magic 0 and 1 at the start of a chunk, and their length in bytes."""
+    """Returns the whole valid messages of magic 0 and 1 at the start of a chunk, and their total length in bytes.
+
+    `chunk_position` is the position of the chunk in the file. If `check_crc` is True, a message with a wrong checksum
+    is not valid.
+    """
     entries: list[OldEntry] = []
     position = 0
     while len(chunk) - position >= OLD_HEADER.size:
