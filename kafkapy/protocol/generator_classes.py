@@ -28,10 +28,10 @@ ARRAYS_IN_ONE_CALL = frozenset(["int8", "int16", "int32", "int64", "uuid", "stri
 
 
 def condition(wanted: Versions, given: Versions) -> str:
-    """Returns a Python expression, over the variable `version`, that is true if `version` is in `wanted`; "" if it
-    always is.
+    """Returns a Python expression that is true if the variable `version` of the generated code is in `wanted`.
 
-    `given` are the versions that `version` can have at this point of the generated code.
+    `given` are the versions that `version` can have at this point of the generated code. If all of them are in
+    `wanted`, no condition is needed, and the result is "".
     """
     if wanted >= given:
         return ""
@@ -255,8 +255,11 @@ class ClassWriter:
     # -- reading
 
     def flexible(self, struct: Struct) -> str:
-        """Returns a Python expression that is true if the message's version is flexible: a constant, or the name of a
-        local variable if the struct exists in flexible and in other versions."""
+        """Returns a Python expression that is true if the version of the message is flexible.
+
+        It is "True" or "False" if the versions of the struct are all flexible or all not flexible. Otherwise it is the
+        name of a local variable of the generated code.
+        """
         if struct.versions <= self.message.flexible:
             return "True"
         return "flexible" if struct.versions & self.message.flexible else "False"

@@ -1,9 +1,9 @@
 """Writes a message as a Cython extension type, with a stub for Python's type checker.
 
-Part of the generator: standard library only. The classes have the same shape as the plain ones, but numbers are C
-fields, and structs read and write each other without Python calls. Extension types cannot be nested. The class of a
-nested struct therefore precedes the message's class, begins with the name of that class, and is an attribute of that
-class.
+Part of the generator: standard library only. The classes have the same attributes and methods as the Python classes of
+`generator_classes.py`, but numbers are C fields, and structs read and write each other without Python calls. Extension
+types cannot be nested. The class of a nested struct therefore precedes the message's class, its name begins with the
+name of the message's class, and it is an attribute of the message's class.
 """
 
 from kafkapy.protocol.generator_classes import ClassWriter
