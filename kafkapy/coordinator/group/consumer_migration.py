@@ -110,8 +110,11 @@ class GroupMigration:
     # -- consumer -> classic
 
     def is_downgrade_due(self, group: ConsumerGroup, gone: Collection[str]) -> bool:
-        """Returns True if the group has to become a classic group: the configuration permits it, and only classic
-        members, at least one, remain when the members with the ids in `gone` are removed."""
+        """Returns True if the group has to become a classic group when the members with the ids in `gone` are removed.
+
+        This is the case if the configuration permits it, and if at least one member remains and all remaining members
+        use the classic protocol.
+        """
         left = [member for member_id, member in group.members.items() if member_id not in gone]
         return self._settings.can_downgrade and bool(left) and all(member.classic is not None for member in left)
 
@@ -128,7 +131,8 @@ class GroupMigration:
 
         Returns the records of this change and `response`. `groups` has changed when this method returns; the records
         are replayed only when the log is loaded again. The classic group then rebalances, unless `replacement` is
-        given: a classic member that takes over the assignment of the member in `gone`, so that no assignment changes.
+        given. `replacement` is a classic member that takes over the assignment of the member in `gone`, so that no
+        assignment changes.
         """
         logger.info("Group %s is downgraded from consumer to classic.", group.group_id)
         topics = self._settings.image().topics

@@ -15,8 +15,8 @@ _HIGHEST_VERSION = 3
 
 
 class Subscription(NamedTuple):
-    """A decoded subscription. `owned` are the partitions that the client says it has. The member's assignment has to be
-    encoded in the same `version`."""
+    """A decoded subscription. `owned` are the partitions that the client says it has. `version` is the version in which
+    the subscription was decoded; the member's assignment has to be encoded in the same version."""
 
     version: int
     topics: tuple[str, ...]
@@ -76,8 +76,11 @@ def encode_assignment(owned: Mapping[bytes, Iterable[int]], version: int, topics
 
 
 def _version(reader: Reader) -> int:
-    """Reads the version from the data, and returns the version in which to decode them: at most the highest known
-    version, because newer versions only add fields at the end. Raises ValueError if the version is negative."""
+    """Reads the version at the start of the data, and returns the version in which to decode the rest of the data.
+
+    If the version is higher than the highest known version, returns the highest known version, because newer versions
+    only add fields at the end. Raises ValueError if the version is negative.
+    """
     version = reader.read_int16()
     if version < 0:
         raise ValueError(f"version {version}")

@@ -1,4 +1,4 @@
-"""The parts of the records in `__consumer_offsets` that consumer, share and streams groups have in common."""
+"""Writes and replays the records in `__consumer_offsets` that consumer, share and streams groups have in common."""
 
 from __future__ import annotations
 

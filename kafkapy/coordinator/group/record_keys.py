@@ -1,4 +1,4 @@
-"""The type and the group id of a record's key, without decoding the rest of the key."""
+"""Reads the type and the group id from the key of a record, without decoding the rest of the key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ def key_type(key: bytes) -> int:
 
 
 def group_id_of(key: bytes) -> str:
-    """Returns the group id of a key. Every group key begins with int16 type, int16 length, and the id in UTF-8."""
+    """Returns the group id in a key; raises ValueError if the id is truncated.
+
+    Every key of a group's records begins with the type (int16), the length of the id (int16), and the id in UTF-8.
+    """
     length = int.from_bytes(key[2:4], "big", signed=True)
     if length < 0 or len(key) < 4 + length:
         raise ValueError("a coordinator key whose group id is truncated")

@@ -48,7 +48,8 @@ class ShareOffsets:
     # -- describing
 
     def initialized(self, group_id: str) -> Mapping[bytes, frozenset[int]]:
-        """Returns the partitions of the group that have a state, by topic id; none if there is no such share group.
+        """Returns the partitions of the group that have a state, by topic id. If the group does not exist or is not a
+        share group, the result is empty.
 
         Raises ApiError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS if this broker cannot serve the group.
         """

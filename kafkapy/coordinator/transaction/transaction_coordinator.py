@@ -174,7 +174,7 @@ class TransactionCoordinator:
     ) -> None:
         """Adds the partitions to the producer's transaction.
 
-        Calls `respond` with NONE when all partitions are added, or with the error because of which none was added.
+        Calls `respond` with NONE when all partitions are added, or with the error if no partition could be added.
         `client_transaction_version` is 2 for clients that use KIP-890, otherwise 0.
         """
         if not transactional_id:

@@ -160,8 +160,8 @@ class ClassicGroup:
         return member
 
     def elect_joined_leader(self) -> bool:
-        """Makes a member that has joined the next generation the leader, unless the present leader has joined it.
-        Returns False if no member has joined the next generation."""
+        """Chooses a new leader among the members that have joined the next generation. If the present leader has joined
+        it, the leader stays. Returns False if no member has joined the next generation."""
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_responder is not None:
             return True

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 
 def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
-    """Returns the topics of all `ConsumerProtocolSubscription`s; None if one of them is not a valid subscription.
+    """Returns the topics of all subscriptions, or None if an element of `metadata` is not a valid subscription.
 
-    Each subscription begins with the same fields in every version: int16 version, int32 count, count x (int16 length,
-    UTF-8 bytes).
+    Each element of `metadata` is an encoded `ConsumerProtocolSubscription`. It begins with the same fields in every
+    version: int16 version, int32 count, count x (int16 length, UTF-8 bytes).
     """
     topics: set[str] = set()
     for subscription in metadata:

@@ -28,8 +28,11 @@ _NOBODY: frozenset[str] = frozenset()
 
 
 class TaskProcesses(Protocol):
-    """The processes (instances of the application) whose members have a task. The keys are (subtopology id, partition);
-    an active task belongs to at most one process."""
+    """The processes (instances of the application) whose members have each task.
+
+    The keys of the mappings are (subtopology id, partition) and identify a task; the values are process ids. A task is
+    active in at most one process, but several processes may have it as standby or warm-up task.
+    """
 
     @property
     def active_processes(self) -> Mapping[tuple[str, int], str]: ...
