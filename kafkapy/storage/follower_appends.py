@@ -274,7 +274,7 @@ class FollowerAppends(LogReader):
         return True
 
     def follow_log_start_offset(self, log_start_offset: int) -> bool:
-        """Raises the log start offset to `log_start_offset`, that of the leader; returns whether it changed.
+        """Raises the log start offset to the leader's, `log_start_offset`; returns whether it changed.
 
         An offset above this log's high watermark is ignored, because the log has not fetched the records before it yet.
         """

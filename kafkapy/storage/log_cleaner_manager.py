@@ -226,8 +226,8 @@ class LogCleanerManager:
                 raise StorageError(directory.path, f"Error while writing the cleaner's checkpoint: {error}") from error
 
     def truncate_checkpoint(self, log: Log) -> None:
-        """Lowers the log's checkpoint to the log end offset after a truncation, because records appended after it are
-        not clean.
+        """Lowers the log's checkpoint to the log end offset after a truncation of the log, because the records that are
+        appended there later are not clean.
 
         Takes the directory offline if the file cannot be written.
         """

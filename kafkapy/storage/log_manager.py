@@ -129,8 +129,8 @@ class LogManager:
             directory.unlock()
 
     def take_clean_shutdown_markers(self) -> int:
-        """Removes the clean-shutdown markers durably; returns the broker epoch if all of them contain the same one,
-        otherwise -1.
+        """Removes the clean-shutdown markers durably. Returns their broker epoch if all directories have a marker with
+        the same epoch, otherwise -1.
 
         Raises StorageError.
         """

@@ -224,8 +224,8 @@ class ProducerStateManager(ProducersState):
             self._mirror()
 
     def _mirror(self) -> None:
-        """Copies the offsets of the transactions to the compiled base class; it computes the last stable offset from
-        them.
+        """Copies the offsets of the transactions to the compiled base class, which computes the last stable offset from
+        these offsets.
         """
         self.set_transactions(next(iter(self._ongoing), -1), self._unreplicated)
 
