@@ -176,8 +176,8 @@ class BrokerHeartbeats:
             logger.warning("The controlled shutdown did not end within %d s", CONTROLLED_SHUTDOWN_S)
 
     def end_session(self) -> None:
-        """Stops sending heartbeats. The controller has fenced the broker already, or will fence it when its session
-        expires."""
+        """Stops sending heartbeats. The controller has fenced the broker already, or will fence it when the broker's
+        session expires."""
         self._thread.post(self._stop)
 
     # -- node thread

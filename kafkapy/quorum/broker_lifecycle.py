@@ -97,10 +97,11 @@ class BrokerLifecycle:
         reported.add_done_callback(_log_failure)
 
     def give_up_leaderships(self) -> None:
-        """Begins a controlled shutdown, and waits until the metadata contain it. The partitions then have lost their
+        """Begins a controlled shutdown, and waits until the metadata contain it. Afterwards the partitions have no
         leader, but clients still see the broker in the cluster.
 
-        Does nothing if controlled.shutdown.enable is false; `end_session` then takes the leaderships.
+        Does nothing if controlled.shutdown.enable is false. In this case the partitions lose their leader when
+        `end_session` fences the broker.
         """
         if not self._config.controlled_shutdown_enable:
             return

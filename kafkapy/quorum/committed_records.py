@@ -1,4 +1,5 @@
-"""Replays the committed records of the metadata log on a node that is not the active controller, and makes images."""
+"""Replays the committed records of the metadata log on a node that is not the active controller, and computes images
+(states of the metadata) from them."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@
     operation of the controller -> records -> append -> Raft
     high watermark -> images -> listeners -> responses
 
-Operations are pure functions of the image. All waiting operations are run one after another, each on the image that
-results from the operation before it. Their records are written with one sync. When the records are committed, the
-changes of each operation are published in order, and then its response is sent. A change that a response reports is
-therefore durable. Every listener has applied the change, or has queued it on the thread that handles the response, so
-that this thread applies the change first.
+Operations are pure functions of the image (the state of the metadata). All waiting operations are run one after
+another, each on the image that results from the operation before it. Their records are written with one sync. When the
+records are committed, the changes of each operation are published in order, and then its response is sent. A change
+that a response reports is therefore durable. Every listener has applied the change, or has queued it on the thread that
+handles the response, so that this thread applies the change first.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ class ControllerLoop:
     def start(self, image: MetadataImage) -> None:
         """Joins the quorum and starts the quorum thread. `image` is the image that `MetadataQuorum.open` returned.
 
-        If this node is the only voter, it is the active controller on return. Raises StorageError.
+        If this node is the only voter, it is the active controller on return. Raises StorageError if the log
+        cannot be written.
         """
         self.cache.image = image
         self.quorum.start(self)

@@ -1,4 +1,4 @@
-"""A watch that notifies a node when a second node joins the cluster, whose only node it was before."""
+"""A watch on the metadata for the only node of a cluster. It reports that a second node has joined the cluster."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class GrowthWatch:
         self.check(image)
 
     def check(self, image: MetadataImage) -> None:
-        """Calls `on_growth` if `image` has another broker or the quorum has another voter, unless it has been called
-        before."""
+        """Calls `on_growth` if `image` has another broker or the quorum has another voter. Does nothing if `on_growth`
+        has been called before."""
         if self._is_alone and not (self._is_only_voter() and image.brokers.keys() <= {self._node_id}):
             self._is_alone = False
             self._on_growth()

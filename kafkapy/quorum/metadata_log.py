@@ -1,8 +1,9 @@
 """The files of `__cluster_metadata-0`: segments that are appended to and synced, one group of batches at a time.
 
-Another program may append to them (Apache Kafka, started on a live directory, writes before it notices that the
-directory is locked): every append first checks that the file ends where the last append ended, and cuts off the bytes
-of another program. The only writer in this process is the quorum thread, which runs Raft.
+Another program may append to these files too: Apache Kafka, if it is started on a directory that is in use, writes
+before it notices that the directory is locked. Every append therefore first checks that the file ends where the last
+append ended, and cuts off the bytes of another program. The only writer in this process is the quorum thread, which
+runs Raft.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class MetadataLog:
     """Owns the active segment and the epoch history of the metadata log. Invariant: start_offset <= end_offset == base
     offset of the next batch.
 
-    Not thread-safe. Every OSError becomes a StorageError: without its metadata log a node cannot continue.
+    Not thread-safe. The methods raise StorageError instead of OSError, because a node cannot continue without its
+    metadata log.
     """
 
     def __init__(self, directory: str, filesystem: Filesystem, segment_bytes: int) -> None:

@@ -1,5 +1,7 @@
 """The driver of the Raft machine: opens the metadata log, carries out the effects of the machine, writes snapshots.
 
+The machine itself does no I/O: it returns effects, such as a batch to write or a request to send.
+
 open()       reads and checks the whole log, writes nothing if a check fails; returns the committed image
 start()      enters the quorum; if this node is the only voter, it is the leader on return
 append()     appends records of the leader, which are durable on this node on return
@@ -62,7 +64,7 @@ class Transport(Protocol):
 
 
 class QuorumEvents(Protocol):
-    """The interface of the owner of a quorum. Its methods are called on the thread that calls the quorum."""
+    """The methods by which a quorum notifies its owner, the controller loop. They are called on the quorum thread."""
 
     def committed(self, end_offset: int) -> None:
         """Is called when all records before `end_offset` are committed."""
@@ -244,8 +246,8 @@ class MetadataQuorum:
             loader.replay(record)
 
     def _check_voters(self, voters: VoterSet | None) -> None:
-        """Raises ConfigError if this node can never take part in the quorum with these `voters`, which the log
-        contains, or does not support its kraft.version. `voters` is None if the log contains no voters."""
+        """Raises ConfigError if this node can never take part in the quorum with `voters`, or does not support the
+        kraft.version of the log. `voters` is the voter set in the log, or None if the log contains no voters."""
         key = self.config.key
         kraft_version = max((each.kraft_version or 0 for each in self._changes), default=0)
         if kraft_version > KRAFT_VERSION_DYNAMIC:
@@ -265,8 +267,8 @@ class MetadataQuorum:
     def _set_listeners(self, voters: VoterSet | None) -> None:
         """Sets the controller listener of a controller whose configuration names none; does nothing on other nodes.
 
-        The listener is the one that this node has in `voters`, the voter set in the log. If it has none there, Kafka's
-        default is used.
+        The listener is the one that this node has in `voters`, the voter set in the log. If `voters` has no listener
+        of this node, Kafka's default is used.
         """
         config = self.config
         if config.can_be_voter and not config.listeners:
@@ -323,8 +325,8 @@ class MetadataQuorum:
         return metadata_batches(base_offset, self.machine.epoch, self._clock.wall_ms(), records)
 
     def append(self, batches: list[bytes]) -> None:
-        """Appends batches, which this node has made as the leader; they are durable on this node on return. Raises
-        StorageError."""
+        """Appends batches that were encoded by `encode` while this node leads. They are durable on this node on return.
+        Raises StorageError."""
         assert self.machine.is_leader, "only the leader appends"
         self.log.append(batches)
         self._appended()

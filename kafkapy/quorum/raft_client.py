@@ -1,4 +1,4 @@
-"""The quorum's requests to other nodes in Kafka's protocol: from messages of the machine to wire messages, and back.
+"""Translates the requests of the Raft machine to other nodes into Kafka's protocol, and the responses back.
 
 Every request names one partition, `__cluster_metadata`-0. A response that does not name exactly this partition is
 treated as invalid.

@@ -1,5 +1,5 @@
-"""The translation of other nodes' requests to the quorum, and of the responses, in Kafka's protocol: from wire requests
-to messages of the machine, and back.
+"""Translates the requests that other nodes send to the quorum from Kafka's protocol into messages of the Raft machine,
+and the machine's responses back.
 
 A request may name no partition except `__cluster_metadata`-0. For any other partition the whole request gets the error
 INVALID_REQUEST, as in Apache Kafka. A response names the endpoint of the leader on the listener on which the request
@@ -165,7 +165,7 @@ def _election_response(wire: Any, response: Any, version: int, listener: str, **
 def fetch_response(
     response: raft.FetchResponse, version: int, listener: str, read: Callable[[int, int], bytes]
 ) -> FetchResponse:
-    """Returns the wire form of a Fetch response; `read(offset, max_bytes)` reads the batches for it from the log."""
+    """Returns the wire form of a Fetch response, with batches that `read(offset, max_bytes)` returns from the log."""
     if _is_error_of_the_request(response):
         return FetchResponse(error_code=response.error)
     records = b"" if response.read_from < 0 else read(response.read_from, response.max_bytes)

@@ -36,10 +36,11 @@ class RaftTransport:
         self._channels: dict[Destination, NodeChannel] = {}
 
     def send(self, destination: Destination, request: Request, on_response: Callable[[Response | None], None]) -> None:
-        """Sends a request. `on_response` is called once, with None if the request failed.
+        """Sends a request, and calls `on_response` once, with the response. If the request fails, the argument is None,
+        or an UNSUPPORTED_VERSION response if a voter does not support PreVote (see `failure_of`).
 
-        It is called on the node thread, which runs the connections to other nodes, or before this method returns if the
-        channel refuses the request.
+        `on_response` is called on the node thread, which runs the connections to other nodes. If the channel refuses
+        the request, it is called before this method returns.
         """
         translated = outgoing(request)
 

@@ -127,7 +127,7 @@ class VoterSet:
 
 
 def single_voter(node_id: int, directory_id: bytes, listener: ControllerListener) -> VoterSet:
-    """Returns the set of one voter, as `format --standalone` stores it."""
+    """Returns the set of one voter, as `kafka-storage format --standalone` stores it."""
     return VoterSet([Voter(node_id, directory_id, (listener,), 0, KRAFT_VERSION_DYNAMIC)])
 
 

@@ -1,4 +1,4 @@
-"""Candidate: a voter that voted for itself in a new epoch and asks the others for their votes."""
+"""Candidate: a voter that voted for itself in a new epoch and asks the other voters for their votes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ class RaftConfig(NamedTuple):
     """The settings of one node of the quorum; times in milliseconds, sizes in bytes.
 
     listeners          this node's controller listeners; empty on a broker. The first is the default one
-    listener_name      the listener over which nodes of the quorum talk to each other: the first of
+    listener_name      the listener that the nodes of the quorum use among themselves: the first of
                        controller.listener.names, also on a broker
     can_be_voter       True on a controller
     static_voters      the voters of controller.quorum.voters, used while the log contains no voters

@@ -72,7 +72,7 @@ def learn_leader(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoint
 
 
 def handle_common(node: RaftNode, error: Error, leader_id: int, epoch: int, endpoints: Endpoints) -> bool | None:
-    """Handles the error of a response, and the leader that the response names with its epoch and endpoints.
+    """Handles the fields that all responses of the quorum have: the error, and the leader, its epoch and its endpoints.
 
     Returns None if the caller has to handle the rest of the response. Otherwise returns True if the next request may be
     sent at once, and False if the connection has to wait for the back-off time first.
@@ -288,7 +288,8 @@ def election_backoff_ms(node: RaftNode, preferred: tuple[ReplicaKey, ...]) -> in
     """Returns the milliseconds for which this node waits for a new leader, after the leader has resigned, before it
     asks for votes itself.
 
-    The first of the preferred candidates does not wait; the others wait longer, the later they are in the list.
+    The first candidate in `preferred` does not wait. Every other candidate waits at least as long as the candidate
+    before it.
     """
     largest_ms = node.config.election_backoff_max_ms
     own = node.config.key
@@ -316,8 +317,8 @@ def leader_refused(node: RaftNode, leader_id: int) -> None:
 
 
 def turn_ms(node: RaftNode) -> int:
-    """Returns the time in milliseconds by which a voter waits longer than the voter with the next smaller id before it
-    stands for election."""
+    """Returns the difference in milliseconds between the waiting times of two voters with successive ids. The voters
+    wait for different times, in the order of their ids, before they stand for election."""
     return node.config.election_timeout_ms // 10
 
 

@@ -1,4 +1,4 @@
-"""The fetching side: Fetch and FetchSnapshot requests, appends, truncation, and downloads of snapshots."""
+"""The follower's side of replication: Fetch and FetchSnapshot requests, appends, truncation, downloads of snapshots."""
 
 from __future__ import annotations
 

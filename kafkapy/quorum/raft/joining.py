@@ -20,10 +20,11 @@ _WAIT_AND_JOIN = (Error.NONE, Error.REQUEST_TIMED_OUT, Error.DUPLICATE_VOTER, Er
 
 
 def send_voter_change(node: RaftNode, state: Follower) -> int | None:
-    """Sends UpdateRaftVoter, AddRaftVoter or RemoveRaftVoter to the leader if one of them is due.
+    """Sends UpdateRaftVoter, AddRaftVoter or RemoveRaftVoter to the leader if this node's entry in the voter set is
+    missing or wrong, and the wait after the last attempt is over.
 
-    Returns None if none is due. Otherwise the next Fetch waits for the request, and the result is the monotonic
-    time in milliseconds at which to try again.
+    Returns None if no request is necessary now. Otherwise the next Fetch waits for the request, and the result is the
+    monotonic time in milliseconds at which to try again.
     """
     if node.now_ms < state.update_voter_ms:
         return None

@@ -48,7 +48,7 @@ class Progress:
 
 
 class HeldFetch:
-    """A Fetch that waits for records or a higher high watermark."""
+    """A Fetch whose response is delayed until there are records or a higher high watermark."""
 
     __slots__ = ("deadline_ms", "request", "token")
 

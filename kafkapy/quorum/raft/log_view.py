@@ -114,8 +114,8 @@ class LogView:
     # -- changes
 
     def append(self, batches: Iterable[FetchedBatch], changes: Iterable[VoterChange]) -> None:
-        """Adds batches at the end of the log. `flushed_offset` is not changed, because the batches are not flushed
-        yet."""
+        """Adds batches at the end of the log. Does not change `flushed_offset`, the end of the durable part, because
+        the batches are not durable yet."""
         for batch in batches:
             if not self.epochs or batch.epoch > self.epochs[-1][0]:
                 self.epochs.append((batch.epoch, batch.base_offset))

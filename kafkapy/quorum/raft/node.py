@@ -97,11 +97,13 @@ class RaftNode:
 
     @property
     def may_stand(self) -> bool:
-        """True if this node may stand for election: it is a voter, or its removal is not known to be committed.
+        """True if this node may stand for election: it is a voter, or it was a voter before the newest change of the
+        voter set, and this change may still be uncommitted.
 
-        In Kafka, only a voter may stand. But a leader of two voters may fail after it has appended its own removal and
-        before the other voter has fetched it. The other voter then needs the vote of the former leader. The former
-        leader refuses it, because its own log is longer. Without this rule, no leader would be elected again.
+        In Kafka, only a voter may stand. But in a quorum of two voters, the leader may fail after it has appended its
+        own removal and before the other voter has fetched the removal. The other voter then needs the vote of the
+        former leader, which refuses the vote because its own log is longer. Without this rule, no leader would be
+        elected again.
         """
         return self.is_voter or (self._was_voter and self.log.voters_offset() >= self.high_watermark)
 

@@ -1,5 +1,4 @@
-"""The work after every input of the Raft machine: in each state, handles expired timers and sends the requests that are
-due."""
+"""Handles expired timers and sends the requests that are due, after each call of the Raft machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prospective: a voter that asks the others whether it could win an election, without a new epoch (KIP-996)."""
+"""Prospective: a voter that asks the other voters whether it could win an election, without a new epoch (KIP-996)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.quorum.voters import ReplicaKey
 class Prospective:
     """The state of a prospective candidate: it becomes Candidate when a majority has granted a PreVote. If a majority
     can no longer be reached, or at `deadline_ms`, it follows its former leader again, or becomes Unattached in the same
-    epoch if that leader is not known. `begin_ms` is the time at which the round of PreVotes began."""
+    epoch if it does not know the former leader. `begin_ms` is the time at which the round of PreVotes began."""
 
     __slots__ = ("begin_ms", "deadline_ms", "endpoints", "epoch", "leader_id", "tally", "voted")
     name = "prospective"

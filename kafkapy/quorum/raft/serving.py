@@ -42,8 +42,8 @@ def leader_error(node: RaftNode, epoch: int) -> Error:
 
 def handle_fetch(node: RaftNode, request: FetchRequest, token: Any) -> None:
     """Responds to a Fetch at once if the response has records, a diverging epoch, a snapshot id, a higher high
-    watermark or an error. Otherwise holds the Fetch until it has one of these, or until the request's `max_wait_ms` has
-    passed. If MAX_HELD_FETCHES are held already, responds at once."""
+    watermark or an error. Otherwise delays the response until it has one of these, or until the request's `max_wait_ms`
+    has passed. If MAX_HELD_FETCHES responses are delayed already, responds at once."""
     if not is_our_cluster(node, request.cluster_id):
         _respond(node, token, FetchResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1))
         return
