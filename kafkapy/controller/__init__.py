@@ -1,2 +1,3 @@
-"""The controller's decisions as pure functions. Each takes an image and an event, and returns records and a response.
+"""The controller's decisions as pure functions. Each takes an image (the state of the metadata) and an event, and
+returns records for the metadata log and a response.
 They use no clock, no disk and no threads."""

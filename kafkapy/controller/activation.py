@@ -1,6 +1,6 @@
 """The records that a new active controller writes first.
 
-They are the bootstrap records of an empty log, and the end of an open metadata transaction.
+They abort a metadata transaction that is still open. In an empty log they also contain the bootstrap records.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def activation_records(
 ) -> list[MessageAndVersion]:
     """Returns the records that a controller writes when it becomes active on `image`.
 
-    There are none if the log has features and no open transaction. `bootstrap` contains the messages of
+    The result is empty if the log has features and no open transaction. `bootstrap` contains the messages of
     bootstrap.checkpoint, which are written if the log has no features yet. `in_transaction` is True if the log ends in
     an open metadata transaction (KIP-866), which is aborted.
     """

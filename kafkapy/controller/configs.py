@@ -58,7 +58,8 @@ def incremental_alter_configs(
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
     """Changes single keys of resources (KIP-339). The response has a result for each resource.
 
-    An error of one resource does not affect the others. With `validate_only` there are no records.
+    An error of one resource does not affect the others. If `validate_only` is True, the changes are only checked, and
+    the result has no records.
     """
     requested = {resource: [change.name for change in each] for resource, each in changes.items()}
     return _alter_configs(image, broker_config, changes, requested, policies, validate_only=validate_only)
@@ -75,8 +76,9 @@ def _alter_configs(
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
     """Changes the configuration of resources. The response has a result for each resource.
 
-    `changes` has all changes, and `requested` the keys that the request names; the policy receives only these keys.
-    Raises ApiError(POLICY_VIOLATION) if the changes need more records than one batch can have.
+    `requested` has the keys that the request names; the administrator's policy receives only these keys. `changes` has
+    all changes, including the removal of overrides that AlterConfigs does not name. Raises ApiError(POLICY_VIOLATION)
+    if the changes need more records than one batch can have.
     """
     records: list[MessageAndVersion] = []
     response: dict[ConfigResource, ErrorMessage] = {}
@@ -108,7 +110,8 @@ def legacy_alter_configs(
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
     """Handles AlterConfigs: the values in `configs` replace all overrides of each resource.
 
-    The response has a result for each resource. With `validate_only` there are no records.
+    The response has a result for each resource. If `validate_only` is True, the changes are only checked, and the
+    result has no records.
     """
     changes: dict[ConfigResource, list[ConfigChange]] = {}
     for resource, entries in configs.items():
@@ -147,9 +150,9 @@ def _check_resource(image: MetadataImage, resource: ConfigResource) -> None:
 
 
 def _check_min_isr(image: MetadataImage, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
-    """Raises ApiError for a change of min.insync.replicas that is forbidden with eligible leader replicas (KIP-966).
+    """Raises ApiError for a change of min.insync.replicas that is forbidden while eligible leader replicas are enabled.
 
-    These are the removal of the cluster's value, and a value for one broker.
+    Forbidden are the removal of the cluster's value and a value for one broker (KIP-966).
     """
     if not image.elr_enabled or resource[0] != BROKER_RESOURCE:
         return
@@ -230,12 +233,12 @@ def _config_records(
 
 
 def _clear_elr_records(image: MetadataImage, records: Sequence[MessageAndVersion]) -> list[MessageAndVersion]:
-    """Returns the records that remove the eligible leader replicas (KIP-966) of the topics whose min.insync.replicas
-    `records` change.
+    """Returns the records that remove eligible leader replicas (KIP-966). They concern the topics for which `records`
+    change min.insync.replicas.
 
-    A replica that left the ISR under the old minimum may lack records that were committed under the new one, so that it
-    must no longer be eligible. For a change of the cluster's value, one record without a topic name applies to all
-    topics.
+    A replica that left the ISR under the old minimum may lack records that were committed under the new minimum, and
+    must therefore no longer be eligible. If the cluster's or a broker's value changes, one record without a topic name
+    applies to all topics.
     """
     if not image.elr_enabled:
         return []

@@ -104,7 +104,7 @@ def elect_unclean_leaders(
 ) -> ControllerResult[bool]:
     """Elects a live replica, even one that is not in sync, as the leader of each partition without a leader.
 
-    Only topics with unclean.leader.election.enable are concerned. The response is True if the task ended at
+    Only topics with unclean.leader.election.enable=true are concerned. The response is True if the task ended at
     `max_elections`, so that the caller has to repeat it at once.
     """
     changes = PartitionChanges(image, settings)
@@ -119,8 +119,7 @@ def elect_unclean_leaders(
 
 
 def _elect_at_most(max_elections: int, candidates: Iterable[PartitionChange]) -> ControllerResult[bool]:
-    """Returns the records of at most `max_elections` of the candidates. A candidate for which nothing changes is not
-    counted.
+    """Returns the records of the first `max_elections` changes in `candidates` that change a partition.
 
     The response is True if this limit was reached, so that more elections may be possible.
     """

@@ -140,7 +140,8 @@ def _checked_level(image: MetadataImage, update: FeatureUpdate, node_id: int, qu
 def _reason_not_supported(
     image: MetadataImage, name: str, level: int, node_id: int, quorum: QuorumVersion
 ) -> str | None:
-    """Returns the reason why a node of the cluster does not support this level, or None if all nodes support it."""
+    """Returns the reason why a node does not support the `level` of the feature `name`; None if all nodes support
+    it."""
     reason = _outside(f"Local controller {node_id}", SUPPORTED_FEATURES, name, level)
     if reason is not None:
         return reason

@@ -1,4 +1,4 @@
-"""Changes of an image's partitions when a broker leaves, returns or fails: leaders, ISRs and eligible replicas."""
+"""Changes of partitions when a broker leaves, returns or fails: their leaders, ISRs and eligible leader replicas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TopicRules(NamedTuple):
 
 
 class PartitionChanges:
-    """Makes changes of an image's partitions, according to the broker registrations and the configuration in the image.
+    """Makes changes of partitions, according to the broker registrations and the configuration in a metadata image.
 
     Not thread-safe. A replica is acceptable as leader if its broker is active and its log directory online.
 
@@ -64,8 +64,8 @@ class PartitionChanges:
     ) -> PartitionChange:
         """Returns a PartitionChange of one partition.
 
-        If `by_config`, and if the topic's unclean.leader.election.enable is true, its kind of election is
-        Election.UNCLEAN. Otherwise it is Election.ONLINE, which the caller may replace.
+        The kind of its election is Election.UNCLEAN if `by_config` is True and the topic's
+        unclean.leader.election.enable is true. Otherwise it is Election.ONLINE, which the caller may replace.
         """
         rules = self._rules(topic.name)
         change = PartitionChange(

@@ -1,4 +1,4 @@
-"""The port through which other parts use the controller of this process."""
+"""The interface through which other packages use the controller of this process."""
 
 from __future__ import annotations
 

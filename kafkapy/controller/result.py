@@ -30,7 +30,7 @@ Operation = Callable[[MetadataImage], ControllerResult[Response]]
 
 
 def check_record_count(records: Sequence[MessageAndVersion]) -> None:
-    """Raises ApiError(POLICY_VIOLATION) if `records`, those of one request, are more than one batch may contain."""
+    """Raises ApiError(POLICY_VIOLATION) if the `records` of one request are more than one batch may contain."""
     if len(records) > MAX_RECORDS_PER_USER_OPERATION:
         raise ApiError(Error.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
 

@@ -83,8 +83,8 @@ def create_topics(
     """Creates topics; each succeeds or fails independently of the others. The response maps each topic's name to the
     outcome.
 
-    With `validate_only` the topics are only checked, and the result has no records. Raises ApiError(POLICY_VIOLATION)
-    if the request needs more records than one batch can have.
+    If `validate_only` is True, the topics are only checked, and the result has no records. Raises
+    ApiError(POLICY_VIOLATION) if the request needs more records than one batch can have.
     """
     _check_total(sum(max(len(topic.assignments), topic.num_partitions, 1) for topic in topics))
     records: list[MessageAndVersion] = []
@@ -265,7 +265,7 @@ def _new_partition(image: MetadataImage, replicas: tuple[int, ...]) -> Partition
 
 class MorePartitions(NamedTuple):
     """A topic whose number of partitions is to be increased to `total_count`. `assignments` has the replicas of the new
-    partitions; None lets the controller place them."""
+    partitions; if it is None, the controller places them."""
 
     name: str
     total_count: int
@@ -277,8 +277,9 @@ def create_partitions(
 ) -> ControllerResult[dict[str, ErrorMessage]]:
     """Adds partitions to topics. The response maps each topic's name to the result.
 
-    An error of one topic does not affect the others. With `validate_only` the request is only checked, and the result
-    has no records. Raises ApiError(POLICY_VIOLATION) if the request needs more records than one batch can have.
+    An error of one topic does not affect the others. If `validate_only` is True, the request is only checked, and
+    the result has no records. Raises ApiError(POLICY_VIOLATION) if the request needs more records than one batch can
+    have.
     """
     records: list[MessageAndVersion] = []
     response: dict[str, ErrorMessage] = {}
