@@ -40,7 +40,8 @@ class AclIndex:
                     yield from entries
 
     def changed(self, added: Iterable[AccessControlEntry], removed: Iterable[AccessControlEntry]) -> Self:
-        """Returns an index with the ACLs `added` and without the ACLs `removed`, all of which this index contains."""
+        """Returns an index with the ACLs `added` and without the ACLs `removed`. This index must contain all of
+        `removed`."""
         changes: dict[bool, dict[tuple[int, str], list[tuple[AccessControlEntry, bool]]]] = {False: {}, True: {}}
         index = type(self)()
         index._size = self._size

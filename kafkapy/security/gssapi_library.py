@@ -112,7 +112,8 @@ def _library() -> Any:
 def _call(name: str, *arguments: Any) -> int:
     """Calls a function of the library and returns its major status.
 
-    `arguments` are those after the minor status. Raises GssError if the major status is an error.
+    `arguments` are the arguments that follow the pointer to the minor status. Raises GssError if the major status is an
+    error.
     """
     minor = ctypes.c_uint32()
     major: int = getattr(_library(), name)(ctypes.byref(minor), *arguments)
@@ -198,8 +199,8 @@ class InitiatorCredential(_Credential):
     """The tickets of a client's principal. Any thread may use the object."""
 
     def __init__(self, principal: str | None, keytab: str | None, ticket_cache: str | None) -> None:
-        """Uses the tickets in `ticket_cache`, such as `MEMORY:name`; with `keytab` the library requests tickets with
-        the keys in it, and stores them in the cache.
+        """Uses the tickets in the cache `ticket_cache`, such as `MEMORY:name`. If `keytab` is given, the library
+        requests tickets by means of the keys in this file, and stores the tickets in the cache.
 
         None means the default principal, no keytab, or the default cache. Raises GssError if the principal has neither
         tickets nor keys, and ConfigError if the library is missing.

@@ -143,8 +143,8 @@ class _Tokens:
 def _tokenize(text: str) -> Iterator[_Token]:
     """Yields the tokens of the text as Java's StreamTokenizer finds them.
 
-    A number is yielded as the punctuation mark "a number". The grammar does not contain it, so that the parser refuses
-    it.
+    For a number, yields a punctuation mark with the text "a number". The parser refuses this mark, because the grammar
+    has no numbers.
     """
     pos, end = 0, len(text)
     while pos < end:

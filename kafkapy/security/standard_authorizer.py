@@ -105,7 +105,8 @@ class StandardAuthorizer:
         return self._snapshot.is_loaded
 
     def load(self, acls: Mapping[bytes, AccessControlEntry]) -> None:
-        """Replaces the ACLs with those of the newest metadata, by id. `acls` must not change afterwards."""
+        """Replaces all ACLs with `acls`, which maps the id of each ACL of the newest metadata to the ACL. The mapping
+        must not change afterwards."""
         before = self._loaded
         if acls is before:
             return

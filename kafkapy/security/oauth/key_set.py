@@ -63,7 +63,8 @@ class KeySet:
         return cls([key for key in found if key is not None])
 
     def verify(self, token: JsonWebToken) -> None:
-        """Raises InvalidToken if no key of the set has signed the token; UnknownKey if no key matches its header."""
+        """Raises UnknownKey if the set has no key of the id and type that the token's header names, and InvalidToken if
+        none of these keys has signed the token."""
         name = token.header["alg"]
         algorithm = ALGORITHMS.get(name)
         if algorithm is None:

@@ -26,7 +26,7 @@ class SigningKey:
     """A private key of libcrypto. Any thread may use the object. Its representation shows nothing of the key."""
 
     def __init__(self, pem: bytes, passphrase: str | None, algorithm: str) -> None:
-        """Reads the key in `pem`, which `passphrase` opens if it is encrypted; `algorithm` is RS256 or ES256.
+        """Reads the key in `pem`, which `passphrase` decrypts if it is encrypted; `algorithm` is RS256 or ES256.
 
         Raises ConfigError if the key cannot be read, or is not one for the algorithm.
         """

@@ -16,7 +16,7 @@ _MOST_ITERATIONS = 10_000_000
 class ScramClient:
     """Proves that the client knows a password, and checks that the server knows the salted password.
 
-    With `is_token`, user name and password are the id and the HMAC of a delegation token (KIP-48).
+    If `is_token` is True, user name and password are the id and the HMAC of a delegation token (KIP-48).
     """
 
     def __init__(
@@ -62,7 +62,8 @@ class ScramClient:
         return f"n={self._username},r={self._nonce}{self._extension}"
 
     def _final_message(self, server_first: str) -> bytes:
-        """Returns the client's final message for the server's first message, and stores the expected signature."""
+        """Returns the client's final message for the server's first message. Also stores the signature that the
+        server's final message must contain."""
         nonce, salt, iterations = _parse_server_first(server_first)
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
             raise ServerNotTrusted("Invalid server nonce: the server does not continue this client's nonce")

@@ -68,8 +68,8 @@ class CertificateAuthority:
     def __init__(self, name: Name, days: int, *, now_s: float | None = None) -> None:
         """Generates a key and its certificate, which is valid for `days` from `now_s` (seconds since 1970) on.
 
-        `name` has pairs such as ("CN", "example"); `now_s` None means the present. Raises LibcryptoError without
-        OpenSSL.
+        `name` has pairs such as ("CN", "example"); `now_s` None means the present. Raises LibcryptoError if
+        OpenSSL is missing.
         """
         self._now_s = int(time.time() if now_s is None else now_s)
         self._key = GeneratedKey()
@@ -95,8 +95,8 @@ class CertificateAuthority:
     ) -> IssuedCertificate:
         """Returns a certificate for `name`, pairs such as ("CN", "alice"), with a new key.
 
-        `hosts` are host names and IP addresses; `usages` are object identifiers of extended key usages. With negative
-        `days` the certificate has expired.
+        `hosts` are host names and IP addresses; `usages` are object identifiers of extended key usages. If `days` is
+        negative, the certificate has expired already.
         """
         key = GeneratedKey()
         extensions = [

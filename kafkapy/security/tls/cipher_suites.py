@@ -80,7 +80,8 @@ def choose_suites(protocols: Iterable[str], suites: Iterable[str], prefix: str =
     one suite.
 
     A protocol without a suite is not offered, as in Java. If `suites` is empty, OpenSSL's default suites are used.
-    Raises ConfigError for an unknown name, or if no protocol is left; its text names the key with `prefix`.
+    Raises ConfigError for an unknown name, or if no protocol is left; the error names the configuration key, which
+    begins with `prefix`.
     """
     given = tuple(dict.fromkeys(protocols))
     for name in given:

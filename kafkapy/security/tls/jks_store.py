@@ -29,8 +29,8 @@ _X509 = "X.509"
 def read_jks(data: bytes, store_password: str | None, key_password: str | None) -> KeyStore:
     """Returns the entries of a JKS file.
 
-    Without `store_password` the integrity is not checked, as in Java. `key_password` opens the private keys; without it
-    they are left out. Raises StoreError.
+    Without `store_password` the integrity is not checked, as in Java. `key_password` decrypts the private keys; without
+    it they are left out. Raises StoreError.
     """
     if len(data) < 12 + _DIGEST_BYTES or data[:4] != JKS_MAGIC:
         raise StoreError("the file is not a JKS key store")

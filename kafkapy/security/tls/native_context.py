@@ -16,7 +16,7 @@ _CLIENT_AUTH = {"none": CLIENT_AUTH_NONE, "requested": CLIENT_AUTH_REQUESTED, "r
 
 
 def make_tls_context(material: TlsMaterial, *, is_server: bool) -> TlsContext:
-    """Returns the reactor's context for a listener (`is_server`), or for connections to other nodes.
+    """Returns the reactor's context: for a listener if `is_server` is True, otherwise for connections to other nodes.
 
     Raises ConfigError if OpenSSL does not accept the stores or settings.
     """

@@ -83,7 +83,7 @@ def read_pkcs12(data: bytes, store_password: str | None, key_password: str | Non
     """Returns the entries of a PKCS #12 file: those with a private key, then the other certificates.
 
     Without `store_password`, only a file whose certificates are not encrypted can be read, and its integrity is not
-    checked. `key_password` opens the private keys; without it they are left out. Raises StoreError.
+    checked. `key_password` decrypts the private keys; without it they are left out. Raises StoreError.
     """
     try:
         bags = _bags(data, store_password)
@@ -319,8 +319,8 @@ def _derive(digest: str, purpose: int, password: str, salt: bytes, iterations: i
 
 
 def _repeated(content: bytes, block: int) -> bytes:
-    """Returns repetitions of `content`, the last one cut off, whose total length is the length of `content` rounded up
-    to a multiple of `block`; b"" for b"".
+    """Returns `content`, repeated and then cut off: the length of the result is the length of `content` rounded up to a
+    multiple of `block`. Returns b"" for b"".
     """
     length = -(-len(content) // block) * block
     return (content * (length // len(content) + 1))[:length] if content else b""

@@ -108,10 +108,11 @@ def _rule(match: re.Match[str], text: str, key: str) -> _Rule:
 
 def _replacement(text: str, pattern: re.Pattern[str]) -> list[str | int | tuple[str]]:
     """Returns the parts of a replacement in Java's notation: an int for a group number (`$1`), a tuple with the name
-    for a group name (`${name}`), and literal texts; a character after `\\` is literal.
+    for a group name (`${name}`), and literal texts. A character after `\\` is literal.
 
-    As in Kafka, the number of a group that does not exist is a literal text; further digits belong to the number only
-    as long as there is such a group. Raises IndexError for a name of a group that does not exist.
+    As in Kafka, `$` and digits are literal if there is no group with the number of the first digit. A further digit
+    belongs to the number only if there is a group with the longer number. Raises IndexError for a name of a group that
+    does not exist.
     """
     parts: list[str | int | tuple[str]] = []
     position = 0

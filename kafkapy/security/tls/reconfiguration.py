@@ -20,9 +20,9 @@ def check_change(
 ) -> None:
     """Raises ConfigError, in Kafka's wording, if a running listener may not replace the stores `old` by `new`.
 
-    The subject (DN) of a certificate may change only with `allow_dn_changes`, and a certificate may lose an alternative
-    name (SAN) only with `allow_san_changes`. If brokers connect to the listener (`is_inter_broker`), brokers with the
-    old stores and brokers with the new ones must trust each other.
+    The subject (DN) of a certificate may change only if `allow_dn_changes` is True. A certificate may lose an
+    alternative name (SAN) only if `allow_san_changes` is True. If brokers connect to the listener (`is_inter_broker`),
+    brokers with the old stores and brokers with the new ones must trust each other.
     """
     _check_presence(old, new)
     if old.key_store is not None:

@@ -22,7 +22,7 @@ _MAXIMUM_BYTES = 16 << 20
 
 
 class FileState(NamedTuple):
-    """The state by which a changed file is recognized."""
+    """The modification time and the size of a file, by which a change of the file is recognized."""
 
     location: str
     modified_ns: int
@@ -151,7 +151,7 @@ def _binary_store(store: StoreSettings, prefix: str, kind: str, key_password: st
 def read_store(data: bytes, store_password: str | None, key_password: str | None) -> KeyStore:
     """Returns the entries of a JKS or PKCS #12 file with the content `data`.
 
-    Without `store_password` the integrity is not checked. `key_password` opens the private keys; without it they are
+    Without `store_password` the integrity is not checked. `key_password` decrypts the private keys; without it they are
     left out. Raises StoreError.
     """
     if data[:4] == JKS_MAGIC:
