@@ -1,6 +1,6 @@
 """The web application: routes, sessions, logins, and errors as pages.
 
-Pages are made on threads, because a client of a cluster blocks; at most MOST_READERS of them run at a time.
+Pages are made on threads, because a client of a cluster blocks; at most MOST_READERS pages are made at a time.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def _print_hash(name: str) -> int:
 
 
 def _clusters(arguments: Arguments) -> dict[str, dict[str, Any]]:
-    """Returns the client properties of each cluster by its name, according to the command line.
+    """Returns a dict from the name of a cluster to its client properties, according to the command line.
 
     The first cluster is given by --bootstrap-server; each --cluster gives a further one. Raises UsageError or
     ConfigError.
@@ -165,7 +165,7 @@ def _mask_rules(arguments: Arguments) -> tuple[MaskRule, ...]:
 
 
 def _zookeepers(arguments: Arguments, clusters: list[str]) -> dict[str, str]:
-    """Returns the connect string of the ZooKeeper of each cluster by the cluster's name, from the options --zookeeper.
+    """Returns a dict from the name of a cluster to the connect string of its ZooKeeper, from the options --zookeeper.
 
     An address without a name belongs to the first of `clusters`. Raises UsageError.
     """
@@ -185,7 +185,7 @@ def _zookeepers(arguments: Arguments, clusters: list[str]) -> dict[str, str]:
 
 
 def _metrics(arguments: Arguments, clusters: list[str]) -> dict[str, tuple[PageAddress, ...]]:
-    """Returns the addresses of the metrics listeners of each cluster's brokers by the cluster's name (--metrics).
+    """Returns a dict from the name of a cluster to the addresses of its brokers' metrics listeners (--metrics).
 
     A value without a name belongs to the first of `clusters`. Raises UsageError, ConfigError or ToolError.
     """
@@ -201,7 +201,7 @@ def _metrics(arguments: Arguments, clusters: list[str]) -> dict[str, tuple[PageA
 
 
 def _registries(arguments: Arguments, clusters: list[str]) -> dict[str, str]:
-    """Returns the URL of the schema registry of each cluster by the cluster's name.
+    """Returns a dict from the name of a cluster to the URL of its schema registry.
 
     The URLs come from the options --schema-registry NAME=URL; a URL without NAME belongs to the first of `clusters`.
     Raises UsageError.

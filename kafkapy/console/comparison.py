@@ -1,4 +1,5 @@
-"""The differences of two topics, or of the topics of two clusters: partitions, configuration, ends and content."""
+"""The differences of two topics, or of the topics of two clusters: partitions, configuration, number of offsets
+and content."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Decoders of keys and values of records for people: bytes to text, with the reason when a decoder fails.
 
-`decode` and `preview` never raise, because record content is whatever a producer wrote: `auto` decodes what the chosen
-decoder does not accept. `auto` tries the decoders that fit the topic, then JSON, text, msgpack, and shows the bytes as
-hex if none of them fits.
+The decoder `auto` tries the decoders that fit the topic, then JSON, text and msgpack, and shows the bytes as hex if
+none of them accepts the content. `decode` and `preview` never raise an exception, because a producer may write any
+content: if the chosen decoder does not accept the content, they use `auto`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ _REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Recon
 
 
 class PartitionLag(NamedTuple):
-    """A partition that a group reads: its committed offset, its ends, and the id of the member that reads it.
+    """A partition that a group reads: the committed offset, the first and end offset of the log (`ends`), and the id of
+    the member that reads the partition.
 
     `member` is "" if no member reads it. `behind_ms` is the age of the first unread record in ms; None if it is
     unknown, 0 if all records are read. `stable_end` is the last stable offset, at which the first open transaction

@@ -49,7 +49,7 @@ class Ring:
     def add(self, wall_s: float, values: Mapping[str, float]) -> None:
         """Adds a point at `wall_s` (seconds since 1970), which replaces the oldest point of a full ring.
 
-        A series without a value has a gap. New series are left out while there are MOST_CURVES.
+        A series without a value in `values` has a gap. New series are left out while the ring has MOST_CURVES series.
         """
         at = self._next
         self._times[at] = wall_s

@@ -78,7 +78,7 @@ class OldGroup(NamedTuple):
 
     @property
     def committed_ms(self) -> int | None:
-        """The time of the last commit of any partition, in ms since 1970; None if there is none."""
+        """The time of the last commit of any partition, in ms since 1970; None if no offset has been committed."""
         return max((each.committed_ms for each in self.partitions or () if each.committed_ms is not None), default=None)
 
     @property

@@ -19,7 +19,7 @@ class RecordPlace(NamedTuple):
 
 
 def place_of(view: ClusterView, partition: TopicPartition, offset: int) -> RecordPlace:
-    """Returns the place of a record, as a broker with a replica tells it. Blocks."""
+    """Returns the place of a record, as a broker with a replica reports it. Blocks."""
     if not view.facts.is_configured:
         return RecordPlace([], NOT_CONFIGURED)
     found = next(each for each in view.topic(partition.topic).partitions if each.partition == partition.partition)

@@ -37,7 +37,7 @@ class Progress:
     """The progress of a search: the numbers of records, of matches and of offsets so far, and its duration in seconds.
 
     `total` is the number of offsets that the search has to read; 0 for a live page, whose end is unknown. `end_reason`
-    is a sentence on why the search has ended, "" before.
+    is a sentence on why the search has ended; it is "" while the search runs.
     """
 
     __slots__ = ("end_reason", "matches", "offsets", "records", "seconds", "total")

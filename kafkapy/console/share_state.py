@@ -36,7 +36,8 @@ Place = tuple[object, int]
 
 
 class Deliveries(NamedTuple):
-    """The numbers of the records of a share partition whose delivery state is stored. They begin at the start offset.
+    """Numbers of records of a share partition, by the delivery state that is stored for them. Records before the
+    partition's start offset are not counted.
 
     `again` counts the records that will be delivered again. `acknowledged` counts the records that were acknowledged
     although an earlier record was not. `archived` counts the records whose delivery was given up. `most_deliveries` is

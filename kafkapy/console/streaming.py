@@ -1,7 +1,7 @@
 """A page whose rows are sent while they are found, and whose work stops when the browser leaves.
 
 The browser shows rows as they arrive, without JavaScript. Work runs on threads; a chunk is only requested when the
-browser has taken the chunk before, so that no output piles up in memory for a slow browser.
+browser has taken the chunk before, so that output for a slow browser does not accumulate in memory.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ async def _gathered(chunks: Iterator[str], stop: Callable[[], None]) -> AsyncIte
 def _close(chunks: Iterator[str], running: Lock) -> None:
     """Closes the generator of a page that the browser has left, to release what the generator holds.
 
-    Waits until the thread that runs the generator has left it. Without this the garbage collector would close it, at
-    any later time.
+    Waits while a thread runs the generator. Without this call, the generator would be closed by the garbage collector
+    at an unknown later time.
     """
     with running:
         close = getattr(chunks, "close", None)

@@ -114,7 +114,7 @@ def _shown(visit: Visit, query: MessageQuery, record: Record) -> dict[str, Any]:
 
 
 def export(visit: Visit) -> Response:
-    """Returns the records that the page would show as a file, in JSON lines or CSV."""
+    """Returns a file, in JSON lines or CSV, with the records that the page would show for the same parameters."""
     kind = visit.choice("as", tuple(_EXPORTS), "json")
     name = visit.path["topic"]
     query = parse_query(visit)
@@ -230,7 +230,8 @@ def show_record(visit: Visit) -> Page | Response:
 
 
 def _again(topic: str, record: Record) -> str:
-    """Returns the query of the URL of the form that writes a record, filled with the content of `record`.
+    """Returns the query of a URL. The URL is that of the form that writes a record, and the query fills the form with
+    the content of `record`.
 
     Returns "" if the query would be too long for a URL.
     """

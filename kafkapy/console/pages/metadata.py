@@ -1,5 +1,5 @@
-"""The history of the metadata: the records before an offset or time, the image at this point, and the difference
-between two images."""
+"""The history of the metadata: the records before an offset or time, the image at this point (the state of the
+metadata), and the difference between two images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of one group of old consumers, whose offsets are kept in ZooKeeper."""
+"""The page of one group of old consumers, whose offsets are stored in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _history = LagHistory()
 
 
 def show(visit: Visit) -> Page:
-    """Returns the page of a group in ZooKeeper: its members, offsets, owners, lag, and the reason of the lag."""
+    """Returns the page of a group of old consumers: its members, and the offset, owner and lag of each partition.
+
+    The page also has sentences that explain the lag, for example that the group has no members.
+    """
     group = visit.text("id")
     if not group:
         raise Problem(400, "The URL names no group: /old-group?id=NAME.")
