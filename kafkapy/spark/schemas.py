@@ -52,7 +52,7 @@ class Decoder:
 def _as_json(value: Any, *, has_nan: bool) -> str:
     """Returns a decoded value as JSON text. Raises SchemaMismatch if the value cannot be represented in JSON.
 
-    With `has_nan`, numbers that JSON lacks become the texts NaN, Infinity and -Infinity, as in Protobuf's JSON.
+    If `has_nan` is True, numbers that JSON lacks become the texts NaN, Infinity and -Infinity, as in Protobuf's JSON.
     """
     try:
         if hasattr(value, "DESCRIPTOR"):  # a message of Protobuf

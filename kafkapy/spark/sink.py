@@ -33,7 +33,7 @@ class TaskWritten(WriterCommitMessage):
     """The message of a task to the driver: the number of records, and the transaction that the driver ends.
 
     `transaction` is None without transactions and for a task without records. `query_id` is set by streams with
-    transactions, because Spark passes it to tasks only.
+    transactions, because Spark passes it only to tasks.
     """
 
     def __init__(

@@ -131,7 +131,7 @@ def client_properties(options: WriteOptions) -> dict[str, str]:
 class SinkLedger:
     """The ledger of one transactional id: the last batch, stored as the committed offset of a group. For one thread.
 
-    The group is named as the transactional id; the offset is the batch id, and its metadata has the transactions. The
+    The group's name is the transactional id. The offset is the batch id; its metadata has the transactions. The
     object is a context manager, and owns a consumer, which never joins the group.
     """
 

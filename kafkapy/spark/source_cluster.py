@@ -79,9 +79,10 @@ class SourceCluster:
         return {partition: offset or 0 for partition, offset in self.look_up(dict.fromkeys(partitions, LATEST)).items()}
 
     def look_up(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        """Looks up the offset of each partition at a timestamp in ms, EARLIEST or LATEST.
+        """Returns an offset for each partition. `wanted` maps each partition to a timestamp (ms since 1970), to
+        EARLIEST or to LATEST.
 
-        The result is None for a partition whose records are all older than its timestamp.
+        The offset is None for a partition whose records are all older than its timestamp.
         """
 
         def ask() -> dict[TopicPartition, int | None]:

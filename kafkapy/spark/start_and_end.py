@@ -43,10 +43,10 @@ class OffsetSpec(NamedTuple):
 
 
 def starting_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec:
-    """Parses the first that is given of startingTimestamp, startingOffsetsByTimestamp and startingOffsets.
+    """Parses startingTimestamp; if it is not given, startingOffsetsByTimestamp; if neither is given, startingOffsets.
 
-    Without any of them a stream starts at the latest and a batch at the earliest offset. Raises ConfigError for an
-    invalid value.
+    Without any of these options a stream starts at the latest and a batch at the earliest offset. Raises ConfigError
+    for an invalid value.
     """
     strategy = given.get("startingOffsetsByTimestampStrategy", "error").strip().lower()
     if strategy not in ("error", "latest"):
@@ -62,10 +62,10 @@ def starting_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec
 
 
 def ending_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec:
-    """Parses the first that is given of endingTimestamp, endingOffsetsByTimestamp and endingOffsets.
+    """Parses endingTimestamp; if it is not given, endingOffsetsByTimestamp; if neither is given, endingOffsets.
 
-    Without any of them the query ends at the latest offset. Raises ConfigError for an invalid value, and for a stream
-    if one of them is given.
+    Without any of these options the query ends at the latest offset. Raises ConfigError for an invalid value, and if
+    one of the options is given for a stream.
     """
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp") if is_streaming else ():
         if name in given:

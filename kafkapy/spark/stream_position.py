@@ -68,8 +68,8 @@ class StreamPosition:
     def next_end(self, start_json: dict[str, Any] | None, *, is_unlimited: bool) -> StreamOffset:
         """Returns the end of the batch that begins at `start_json`, or the start if the batch has to wait or is empty.
 
-        Spark before 4.2 passes None as the start, which means the end of the last batch. With `is_unlimited` the
-        options do not limit the batch. Raises DataLossError if records are missing and failOnDataLoss is true, and
+        Spark before 4.2 passes None as the start, which means the end of the last batch. If `is_unlimited` is True,
+        the options do not limit the batch. Raises DataLossError if records are missing and failOnDataLoss is true, and
         ConfigError if the start names another owner than the option checkpointOwner.
         """
         start = self._start_offset(start_json)
@@ -161,9 +161,10 @@ class StreamPosition:
         report_loss(loss, fails=self._options.fail_on_data_loss)
 
     def _until_target(self, latest: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Returns the offset, by partition, up to which the query may read: at most `latest`.
+        """Returns for each partition the offset up to which the query may read, which is normally that in `latest`.
 
-        If `stop_at_latest` was called, this is at most the partition's end at that time, and 0 for a later partition.
+        If `stop_at_latest` was called, the offset is at most the end of the partition at the time of that call. It is 0
+        for a partition that was created after the call.
         """
         if self._target is None:
             return latest
