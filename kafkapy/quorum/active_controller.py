@@ -42,7 +42,7 @@ class Submitted(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """The outcome of an operation; its response is sent when the log is committed up to `end_offset`."""
+    """The outcome of an operation that was run. The response is sent when the log is committed up to `end_offset`."""
 
     end_offset: int
     delta: MetadataDelta | None  # None: the operation has no records

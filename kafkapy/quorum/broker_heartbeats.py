@@ -6,8 +6,9 @@
     STOPPING         heartbeats that ask to shut down, while the controller moves leaderships to other brokers
     STOPPED          no heartbeats; the controller has fenced the broker, or will after its session
 
-If this node is itself the active controller, the requests go through its own listener. A broker whose cluster has only
-one node uses `BrokerLifecycle`, which needs no requests; when other nodes join, it continues here as RUNNING.
+If this node is itself the active controller, the requests go through this node's own listener. A broker whose cluster
+has only one node uses `BrokerLifecycle`, which needs no requests. When other nodes join, the broker changes to the
+class in this module, in the state RUNNING.
 """
 
 from __future__ import annotations

@@ -80,16 +80,16 @@ class BrokerLifecycle:
         self._loop.submit(lambda image: unfence_broker(image, self._node_id, self._settings)).result()
 
     def report_offline(self, directory_id: bytes) -> None:
-        """Reports a failed log directory to the controller; the partitions in it then have no leader. Any thread; does
-        not wait."""
+        """Reports a failed log directory to the controller; the partitions in it then have no leader. Any thread may
+        call it; it does not wait."""
         reported = self._loop.submit(
             lambda image: take_directories_offline(image, self._node_id, [directory_id], self._settings)
         )
         reported.add_done_callback(_log_failure)
 
     def report_cordoned(self) -> None:
-        """Reports the cordoned log directories of a registered broker, if they have changed. Any thread; does not
-        wait."""
+        """Reports the cordoned log directories of a registered broker, if they have changed. Any thread may call it;
+        it does not wait."""
         if self.broker_epoch < 0:
             return  # the registration contains them
         cordoned = self._cordoned_directories()

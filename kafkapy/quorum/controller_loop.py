@@ -153,8 +153,8 @@ class ControllerLoop:
         return future
 
     def post(self, work: Callable[[], None]) -> None:
-        """Makes the quorum thread call `work()`; waits while the queue is full, except on the quorum thread. Any
-        thread.
+        """Makes the quorum thread call `work()`. Any thread may call `post`, which waits while the queue is full; on
+        the quorum thread it does not wait.
 
         If the loop has ended, `work` is not called, and the caller is not notified.
         """
@@ -179,8 +179,8 @@ class ControllerLoop:
         return False
 
     def offer(self, work: Callable[[], None]) -> bool:
-        """Queues `work`, which the quorum thread then calls, and returns True. Returns False if the queue is full. Any
-        thread; does not wait."""
+        """Queues `work`, which the quorum thread then calls, and returns True. Returns False if the queue is full.
+        Any thread may call `offer`; it does not wait."""
         try:
             self._queue.put_nowait(work)
         except queue.Full:
@@ -261,7 +261,7 @@ class ControllerLoop:
 
         Must be called before any operation fails because of `error`. The thread that starts the node waits for such an
         operation, the registration of the broker; when the operation has failed, that thread raises the exception that
-        `on_fault` was called with, since it says more than the KAFKA_STORAGE_ERROR of the operation.
+        `on_fault` was called with, because this exception says more than the KAFKA_STORAGE_ERROR of the operation.
         """
         if self._failure is None:
             self._failure = error

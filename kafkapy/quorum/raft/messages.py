@@ -191,7 +191,7 @@ class FetchSnapshotResponse(NamedTuple):
 
 class AddVoterRequest(NamedTuple):
     """Adds a voter (AddRaftVoter). The kraft.version range of `voter` is not used: the leader asks the voter for it.
-    Without `ack_when_committed`, the leader responds as soon as it has appended the new voter set.
+    If `ack_when_committed` is False, the leader responds as soon as it has appended the new voter set.
     """
 
     cluster_id: str | None
