@@ -58,10 +58,9 @@ def place_replicas(
 
 
 class _Ring:
-    """Brokers that get replicas one after another.
+    """Brokers that get replicas in turn, in the order of a ring.
 
-    The broker that gets the first replica of a partition is the broker after the one that got the first replica of the
-    previous partition.
+    The first replicas of successive partitions are placed on successive brokers of the ring.
     """
 
     def __init__(self, brokers: list[int], random_below: RandomBelow) -> None:
@@ -71,7 +70,7 @@ class _Ring:
         self._round = 0
 
     def next(self, placement_round: int) -> int | None:
-        """Returns the next broker for the partition with the number `placement_round`.
+        """Returns the broker for the next replica of a partition. `placement_round` is the number of the partition.
 
         Returns None if the partition already has a replica on every broker of the ring.
         """
