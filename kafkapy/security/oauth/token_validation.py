@@ -32,7 +32,7 @@ class ClaimRules(NamedTuple):
 
 
 class SignedTokenValidator:
-    """Accepts tokens with a valid signature and valid claims. Any thread; `verify` may block."""
+    """Accepts tokens with a valid signature and valid claims. Any thread may use the object; `verify` may block."""
 
     def __init__(self, verify: Callable[[JsonWebToken], None], rules: ClaimRules, wall_ms: Callable[[], int]) -> None:
         """Makes a validator that checks the claims by `rules`. `verify` raises InvalidToken if the signature is wrong;
@@ -108,7 +108,8 @@ class UnsecuredTokenValidator:
 
 
 def _time_ms(claims: Mapping[str, Any], name: str) -> int:
-    """Returns the claim `name`, a time in seconds, in milliseconds. Raises InvalidToken if it is missing or no time."""
+    """Returns the time in the claim `name`, converted from seconds to milliseconds. Raises InvalidToken if the claim is
+    missing or is not a time."""
     value = claims.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
         raise InvalidToken(f"the token's claim {name} is missing or is not a time")

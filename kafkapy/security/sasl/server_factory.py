@@ -132,7 +132,8 @@ def _options(name: str, settings: SaslSettings, jaas_file: JaasContexts | None, 
     """Returns the options of the login module `module`, or of all modules if it is None, in the listener's JAAS
     configuration of the mechanism `name`.
 
-    The first module that has an option decides about its value. Raises ConfigError if there is no such module.
+    If several modules have an option, the value in the first of them is used. Raises ConfigError if there is no module
+    to read.
     """
     entries = jaas_entries(name, settings, jaas_file)
     chosen = [entry for entry in entries if module in (None, entry.module)]

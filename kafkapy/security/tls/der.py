@@ -79,7 +79,7 @@ class DerReader:
         return self._data[before:end]
 
     def skip(self, tag: int) -> bool:
-        """Moves past the next element if it has this tag; returns whether it had."""
+        """Moves past the next element if it has the tag `tag`; returns whether it has this tag."""
         if self.tag() != tag:
             return False
         self._position = self._content(tag)[1]

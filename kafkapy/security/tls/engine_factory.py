@@ -1,7 +1,7 @@
 """The interface of the classes that `ssl.engine.factory.class` names.
 
-In Apache Kafka such a Java class makes TLS engines. In kafkapy, a Python class supplies what contexts are made from:
-keys and certificates from a source of its own instead of the stores, such as a secret manager.
+In Apache Kafka a Java class of this kind makes TLS engines. In kafkapy, a Python class supplies keys and certificates
+for TLS contexts. It reads them from a source other than the key store and trust store, such as a secret manager.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ def _check_mac(mac: DerReader, content: bytes, password: str) -> None:
 
 
 def _decrypt(algorithm: DerReader, content: bytes, password: str) -> bytes:
-    """Returns the plain text of `content`. `algorithm` is at the content of the AlgorithmIdentifier that names the
+    """Returns the plain text of `content`. `algorithm` reads the content of the AlgorithmIdentifier, which names the
     cipher and its parameters. Raises StoreError if the password is wrong or the algorithm is not supported.
     """
     kind = algorithm.oid()
