@@ -79,7 +79,9 @@ def _read(view: ClusterView, topic: str) -> list[AuditedChange]:
 
 
 def paired(values: Iterable[bytes | None]) -> list[AuditedChange]:
-    """Returns the changes that records of the audit topic describe, two records each; skips other content."""
+    """Returns the changes that records of the audit topic describe. A change has two records, one before and one after
+    it is made. Values that are not records of changes are skipped.
+    """
     found: dict[str, AuditedChange] = {}
     for value in values:
         try:

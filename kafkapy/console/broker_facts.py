@@ -36,7 +36,7 @@ NOT_CONFIGURED = (
 
 
 class FactsUnknown(Exception):
-    """The reason, a full sentence, why something is not known."""
+    """Raised if a fact is not known. The text is a full sentence that says why."""
 
 
 class Fetched(NamedTuple):
@@ -70,8 +70,7 @@ class BrokerFacts:
     def place(
         self, cluster_id: str | None, brokers: Iterable[int], partition: TopicPartition, offset: int
     ) -> dict[str, Any]:
-        """Returns the segment, the position and the batch of an offset, as the first of `brokers` that responds reports
-        them.
+        """Returns the segment, the position and the batch of an offset, from the first of `brokers` that responds.
 
         `brokers` are the ids of the brokers with a replica, the leader first. Raises FactsUnknown if none of them
         reports the offset.

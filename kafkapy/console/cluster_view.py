@@ -184,7 +184,7 @@ class ClusterView:
         }
 
     def topic_bytes(self) -> dict[str, int]:
-        """Returns the size of each topic in bytes, the sum of all replicas; empty if the user may not read sizes."""
+        """Returns the total size in bytes of all replicas of each topic; empty if the user may not read sizes."""
         return self._cache.get("bytes", SLOW_S, self._read_bytes)
 
     def _read_bytes(self) -> dict[str, int]:

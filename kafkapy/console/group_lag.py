@@ -313,9 +313,8 @@ def _progress(
 def first_unread_times(view: ClusterView, lags: Sequence[PartitionLag], most: int = 50) -> dict[TopicPartition, int]:
     """Returns the timestamp (ms since 1970) of the first unread record of each partition that has lag. Blocks.
 
-    A timestamp has to be fetched with its record, so that only the `most` partitions with the greatest lag are read.
-    The result lacks a partition that could not be read, or without a record at the committed offset and the 99 offsets
-    after it.
+    A timestamp has to be fetched with its record, so that only the `most` partitions with the greatest lag are read. A
+    partition is omitted if it could not be read, or if none of the first 100 unread offsets has a record.
     """
     from kafkapy.console.record_search import times_at
 

@@ -1,4 +1,4 @@
-"""The query of the page of messages: the state that the URL holds, and the offsets that follow from it."""
+"""The query of the page of a topic's records: the choices in the page's URL, and the offsets to read for them."""
 
 from __future__ import annotations
 
