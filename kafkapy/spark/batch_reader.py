@@ -40,9 +40,9 @@ class BatchReader(Shipped, DataSourceReader):
 class FilteringBatchReader(BatchReader):
     """A reader that narrows its ranges by filters; Spark applies the filters to each row again.
 
-    The option pushFilters enables this class. It is off by default because Spark (4.3) caches the plan that a
-    DataFrame's reader made with the filters of one query, and reuses that plan for the next query of the same DataFrame
-    if this query has no filters.
+    The option pushFilters enables this class. It is off by default because of a behaviour of Spark 4.3. Spark caches
+    the plan that the reader of a DataFrame has made for the filters of one query. If the next query of the same
+    DataFrame has no filters, Spark reuses the cached plan, and the query lacks rows.
     """
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802  Spark's name
