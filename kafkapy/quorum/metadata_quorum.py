@@ -308,8 +308,9 @@ class MetadataQuorum:
 
     @property
     def version(self) -> QuorumVersion:
-        """The facts about kraft.version that UpdateFeatures needs: its level, the reason why it cannot be increased now
-        (None if it can), and the ids of the voters of a static quorum (empty for a dynamic quorum)."""
+        """The facts about kraft.version that UpdateFeatures needs: its level, the reason why the level cannot be
+        increased now (None if it can be increased), and the voters' ids in a static quorum (empty in a dynamic
+        quorum)."""
         machine = self.machine
         static = () if machine.kraft_version >= KRAFT_VERSION_DYNAMIC else machine.voters.ids
         return QuorumVersion(machine.kraft_version, machine.upgrade_refusal(), frozenset(static))

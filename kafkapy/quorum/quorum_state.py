@@ -1,7 +1,8 @@
-"""`quorum-state`: epoch, leader and vote of this node, as JSON; one form for static and one for dynamic quorums.
+"""The file `quorum-state`: epoch, leader and vote of this node as JSON, in one of two forms.
 
-Both forms are read, whatever the quorum is. If the file is missing or unreadable, or if its epoch is below that of the
-last record of the log, the epoch of the log is used.
+Static quorums write the form with data_version 0, dynamic quorums the form with data_version 1. Both quorums read both
+forms. If the file is missing or unreadable, or if its epoch is below the epoch of the last record of the log, the epoch
+of the last record is used.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ FIRST_WITH_ENDPOINTS = 1  # of Vote, BeginQuorumEpoch, EndQuorumEpoch and FetchS
 def vote_request(request: VoteRequest) -> raft.VoteRequest:
     """Returns a Vote request as a message of the Raft machine.
 
-    Raises ApiError(INVALID_REQUEST) if the request names any partition except that of the metadata log.
+    Raises ApiError(INVALID_REQUEST) if the request names a partition other than `__cluster_metadata`-0.
     """
     asked = _only_partition(request.topics, "topic_name", "partition_index")
     return raft.VoteRequest(

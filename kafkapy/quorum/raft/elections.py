@@ -31,8 +31,8 @@ def is_our_cluster(node: RaftNode, cluster_id: str | None) -> bool:
 
 
 def learn_leader(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
-    """Applies what a message says about the leader: enters a higher epoch, or follows the leader of the current epoch
-    if this node did not know it.
+    """Applies what a message says about the leader: enters `epoch` if it is higher, or follows the leader of the
+    current epoch if this node did not know the leader.
 
     A lower epoch has no effect. Returns False if this node knows another leader of the current epoch, otherwise True.
     """
@@ -239,8 +239,8 @@ def handle_begin(node: RaftNode, request: BeginQuorumEpochRequest) -> BeginQuoru
 def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
     """Returns whether `leader_id`, the sender of a request, may be the leader of `epoch`.
 
-    It cannot be the leader if it is this node itself, or if this node knows another leader of the epoch. If it may be
-    the leader, this node follows it, unless this node is in a higher epoch already.
+    The sender cannot be the leader if it is this node itself, or if this node knows another leader of the epoch. If the
+    sender may be the leader, this node follows it, unless this node is in a higher epoch already.
     """
     return leader_id != node.config.node_id and learn_leader(node, leader_id, epoch, endpoints)
 
@@ -248,9 +248,9 @@ def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) 
 def handle_end(node: RaftNode, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:
     """Handles EndQuorumEpoch, with which a leader announces that it resigns.
 
-    Shortens the time after which this node asks for votes itself, according to this node's rank among the preferred
-    candidates. An administrator may send the request to the leader: if this node is the leader that the request names,
-    this node resigns.
+    If this node follows that leader, it asks for votes itself after a short time, which depends on the node's rank
+    among the preferred candidates. An administrator may send the request to the leader: if this node is the leader that
+    the request names, this node resigns.
     """
     if not is_our_cluster(node, request.cluster_id):
         return EndQuorumEpochResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
@@ -271,9 +271,10 @@ def _identity(leader: Leader) -> tuple[int, int]:
 
 
 def _resign(node: RaftNode, leader: Leader, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:
-    """Resigns, because an administrator has requested it: the preferred candidates shall become leader instead.
+    """Resigns at the request of an administrator, so that the first preferred candidate becomes leader.
 
-    Nodes never send such a request: it is an extension of kafkapy. Apache Kafka's leaders ignore it.
+    A request to resign is an extension of kafkapy, which nodes never send to each other. Leaders of Apache Kafka ignore
+    it.
     """
     others = leader.candidates()
     wanted = [each.node_id for each in request.preferred]

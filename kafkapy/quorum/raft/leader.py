@@ -142,7 +142,7 @@ class Leader:
     # -- progress
 
     def set_voters(self, voters: VoterSet) -> None:
-        """Replaces the voters; the progress of a replica that was an observer or a voter before is kept."""
+        """Replaces the voters; the progress of a replica is kept if it was a voter or an observer before."""
         former = [*self.voters.values(), *self.observers.values()]
         self.voter_set = voters
         self.voters = {voter.node_id: Progress(voter.key) for voter in voters}

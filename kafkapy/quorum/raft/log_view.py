@@ -67,8 +67,8 @@ class LogView:
         epoch end.
 
         If `epoch` is the last epoch or a later one, the result is the last epoch and the end of the log. If `epoch` is
-        older than all records, the offset is that of the first record. The epoch of the result is then that of the
-        oldest snapshot if the snapshot ends at this offset, and otherwise `epoch` itself.
+        older than all records, the result has the offset of the first record. Its epoch is then the epoch of the oldest
+        snapshot if the snapshot ends at this offset, and otherwise `epoch` itself.
         """
         if not self.epochs or epoch >= self.epochs[-1][0]:
             return OffsetAndEpoch(self.end_offset, self.last_epoch)

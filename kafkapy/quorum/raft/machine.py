@@ -170,12 +170,12 @@ class RaftMachine:
             node.enter_first(Unattached(saved.epoch, saved.leader_id, saved.voted, deadline_ms), saved)
 
     def _first_election_deadline(self) -> int:
-        """Returns the time at which this node stands for election if it finds no leader.
+        """Returns the monotonic time in ms at which this node stands for election if it finds no leader.
 
-        The voters of a new cluster, which has had no election, do not wait for the election timeout. They take their
-        turns in the order of their ids, so that two of them do not ask for votes at the same time. A node with an empty
-        directory in an old cluster does the same: the other voters refuse their PreVotes, and their responses name the
-        leader.
+        The voters of a new cluster, which has had no election, do not wait for the election timeout. They ask for votes
+        one after another, in the order of their ids, so that two voters do not ask at the same time. A voter with an
+        empty directory in an old cluster does the same. The other voters then refuse their PreVotes, and name the
+        leader in their responses.
         """
         node = self._node
         if (self._saved is not None and self._saved.epoch) or node.log.last_epoch or not node.is_voter:
@@ -256,8 +256,8 @@ class RaftMachine:
         return False
 
     def appended(self, end_offset: int, epoch: int, monotonic_ms: int) -> list[Effect]:
-        """Notifies the machine that the leader's own records, also those of AppendControl, are durable up to
-        `end_offset`.
+        """Notifies the machine that the records of this node as leader are durable up to `end_offset`. They include
+        the control records of AppendControl.
 
         The driver calls this method after each append, before it calls any other method.
         """

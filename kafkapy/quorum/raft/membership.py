@@ -40,8 +40,8 @@ def _shown_voters(voters: VoterSet) -> str:
 
 
 def _refusal_by_state(node: RaftNode, leader: Leader, change: str) -> Refusal:
-    """Returns the error and message to answer with if the leader accepts no change of voters at present, for example
-    because another change is in progress; otherwise a pair with Error.NONE.
+    """Returns the error and message of the response if the leader accepts no change of voters at present, for example
+    because another change is in progress. Returns a pair with Error.NONE if it accepts a change.
 
     The checks are made in Kafka's order. `change` is a word for the change, such as "adding", to be used in the
     message.

@@ -118,7 +118,7 @@ class RaftNode:
         return self.is_voter and len(self.voters) == 1
 
     def endpoints_of(self, node_id: int) -> Endpoints:
-        """Returns the endpoints that the voter set has for a node; none if it is not a voter."""
+        """Returns the endpoints of a node in the voter set; empty if the node is not a voter."""
         voter = self.voters.get(node_id)
         return () if voter is None else voter.listeners
 

@@ -1,4 +1,4 @@
-"""Resigned: the former leader of an epoch that has given up leadership, or that was restarted while it led."""
+"""Resigned: a node that was the leader of its epoch, and has given up leadership or was restarted while it led."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ def may_vote_for(candidate: ReplicaKey, voted: ReplicaKey | None, leader_id: int
 
 
 class Unattached:
-    """The state of a node that looks for the leader. A voter becomes Prospective at `deadline_ms`; for an observer,
-    `deadline_ms` is FOREVER."""
+    """The state of a node that does not know the leader, or not its address. A voter becomes Prospective at
+    `deadline_ms`; for an observer, `deadline_ms` is FOREVER."""
 
     __slots__ = ("deadline_ms", "epoch", "leader_id", "voted")
     name = "unattached"
