@@ -113,7 +113,8 @@ def begin_controlled_shutdown(
 ) -> ControllerResult[None]:
     """Records that the broker will stop.
 
-    The broker leaves every ISR, and each partition that it leads gets another leader, or none.
+    The broker leaves every ISR. Each partition that it leads gets another leader, or has no leader if no other replica
+    is eligible.
     """
     broker = _registered(image, broker_id)
     records: list[MessageAndVersion] = []
@@ -130,7 +131,8 @@ def begin_controlled_shutdown(
 def fence_broker(
     image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[None]:
-    """Fences the broker: each partition that it leads gets another leader, or none.
+    """Fences the broker. Each partition that it leads gets another leader, or has no leader if no other replica is
+    eligible.
 
     Returns no records if the broker is already fenced or not registered.
     """

@@ -93,10 +93,10 @@ class BrokerSessions:
     __slots__ = ("_contacts", "_session_timeout_ms", "_states")
 
     def __init__(self, image: MetadataImage, session_timeout_ms: int, monotonic_ms: int) -> None:
-        """Begins a session for every unfenced broker of `image`, as if it had sent a heartbeat now.
+        """Begins a session for every unfenced broker of `image`, as if the broker had sent a heartbeat now.
 
-        The time of the broker's last heartbeat is not known. `monotonic_ms` is the present time. A session ends
-        `session_timeout_ms` after the broker's last heartbeat.
+        The time of its last heartbeat to the previous controller is not known. `monotonic_ms` is the present time. A
+        session ends `session_timeout_ms` after the broker's last heartbeat.
         """
         self._session_timeout_ms = session_timeout_ms
         self._states: dict[tuple[int, int], _BrokerState] = {}
@@ -320,8 +320,8 @@ def _directory_changes(
 ) -> list[MessageAndVersion]:
     """Returns the records for failed and cordoned log directories that a heartbeat reports.
 
-    `records` are the other records that the heartbeat causes; they come first in the log. The result is computed from
-    the image after these changes, because one heartbeat may both unfence a broker and report a failed directory.
+    `records` are the records that the heartbeat causes otherwise; they come first in the log. The result is computed
+    from the image after `records`, because one heartbeat may both unfence a broker and report a failed directory.
     """
     changes: list[MessageAndVersion] = []
     if levels.supports_directory_assignment(image.metadata_version) and request.offline_log_dirs:

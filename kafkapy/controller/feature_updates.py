@@ -77,7 +77,7 @@ def update_features(
 ) -> ControllerResult[UpdatedFeatures]:
     """Updates the finalized levels of features; `node_id` is the id of this controller.
 
-    Without `quorum`, kraft.version cannot be changed. Raises ApiError(INVALID_UPDATE_VERSION) for the first invalid
+    If `quorum` is None, kraft.version cannot be changed. Raises ApiError(INVALID_UPDATE_VERSION) for the first invalid
     update; then no feature is changed.
     """
     records: list[MessageAndVersion] = []

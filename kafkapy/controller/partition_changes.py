@@ -120,10 +120,10 @@ class PartitionChanges:
 
 
 def default_directory(image: MetadataImage, broker_id: int) -> bytes:
-    """Returns the directory id for a new replica: that of the broker's log directory if the broker has only one.
+    """Returns the directory id for a new replica: the id of the broker's log directory if the broker has only one.
 
-    If it has several or is not registered, returns DIRECTORY_UNASSIGNED, so that the broker chooses one; if it has
-    reported none, DIRECTORY_MIGRATING.
+    Returns DIRECTORY_UNASSIGNED if the broker has several log directories, so that the broker chooses one of them, or
+    if it is not registered. Returns DIRECTORY_MIGRATING if the broker has reported no log directory.
     """
     broker = image.brokers.get(broker_id)
     if broker is None:

@@ -104,14 +104,14 @@ class Policies:
         return cls(_made(config, CREATE_TOPIC_KEY), _made(config, ALTER_CONFIG_KEY))
 
     def check_new_topic(self, request: CreateTopicRequest) -> None:
-        """Raises ApiError if the create-topic policy refuses the topic; without such a policy every topic is
-        accepted."""
+        """Raises ApiError if the create-topic policy refuses the topic. If no policy is configured, every
+        topic is accepted."""
         if self._create_topic is not None:
             _ask(self._create_topic, request)
 
     def check_config_change(self, request: AlterConfigRequest) -> None:
-        """Raises ApiError if the alter-config policy refuses the change; without such a policy every change is
-        accepted."""
+        """Raises ApiError if the alter-config policy refuses the change. If no policy is configured, every
+        change is accepted."""
         if self._alter_config is not None:
             _ask(self._alter_config, request)
 

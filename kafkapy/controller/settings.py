@@ -46,8 +46,8 @@ def may_elect_uncleanly(image: MetadataImage, topic: str, settings: ControllerSe
 
 
 def _override(image: MetadataImage, topic: str, key: str, settings: ControllerSettings) -> str | None:
-    """Returns the text of the override of configuration `key`: that of the topic, otherwise that of the controller's
-    node, otherwise that of the cluster. Returns None if there is no override."""
+    """Returns the text of the override of the configuration key `key`, or None if there is no override. An override for
+    the topic precedes one for the controller's node, which precedes one for the whole cluster."""
     for resource in ((TOPIC_RESOURCE, topic), (BROKER_RESOURCE, str(settings.node_id)), (BROKER_RESOURCE, "")):
         text = image.config(*resource).get(key)
         if text:
