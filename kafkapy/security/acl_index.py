@@ -17,8 +17,8 @@ Groups = dict[tuple[int, str], Group]
 class AclIndex:
     """The ACLs of a cluster by resource pattern and principal. An index does not change, so that any thread may use it.
 
-    `changed` returns a new index, which has the ACLs of each unchanged resource pattern in common with the old index,
-    so that they are not copied.
+    `changed` returns a new index. The ACLs of unchanged resource patterns are not copied: both indexes refer to the
+    same objects.
     """
 
     __slots__ = ("_lengths", "_literal", "_prefixed", "_size")
@@ -60,7 +60,7 @@ class AclIndex:
         """Returns the ACLs that apply to a resource: a list with one dict for each resource pattern that matches its
         name.
 
-        Each dict maps principals to the ACLs that have this pattern. The order is that in which Kafka looks at the
+        Each dict maps principals to the ACLs that have this pattern. The order is Kafka's order of the
         patterns: the literal name, then the prefixes from the longest to the shortest, then the wildcard.
         """
         found = []

@@ -73,7 +73,7 @@ def _check_claims(claims: Mapping[str, Any], rules: ClaimRules, now_ms: int) -> 
 class UnsecuredTokenValidator:
     """Accepts tokens without a signature (algorithm none), which anybody can make: for tests only.
 
-    The options are those of the JAAS entry: unsecuredValidatorPrincipalClaimName, unsecuredValidatorScopeClaimName,
+    The JAAS entry has these options: unsecuredValidatorPrincipalClaimName, unsecuredValidatorScopeClaimName,
     unsecuredValidatorRequiredScope (scopes separated by spaces) and unsecuredValidatorAllowableClockSkewMs.
     """
 

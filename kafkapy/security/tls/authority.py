@@ -93,7 +93,7 @@ class CertificateAuthority:
     def issue(
         self, name: Name, days: float, *, hosts: Sequence[str] = (), usages: Sequence[str] = (CLIENT_AUTH,)
     ) -> IssuedCertificate:
-        """Returns a certificate for `name`, pairs such as ("CN", "alice"), with a new key.
+        """Returns a certificate with a new key. `name` has pairs such as ("CN", "alice").
 
         `hosts` are host names and IP addresses; `usages` are object identifiers of extended key usages. If `days` is
         negative, the certificate has expired already.

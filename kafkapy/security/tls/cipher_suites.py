@@ -120,8 +120,7 @@ def _standard(name: str) -> str:
 
 
 def weak_protocols(protocols: Iterable[str]) -> list[str]:
-    """Returns those of the configured protocols that are never offered, because they are not secure: SSL, TLS 1.0 and
-    TLS 1.1."""
+    """Returns the insecure protocols in `protocols` (SSL, TLS 1.0 and TLS 1.1), which are never offered."""
     return [name for name in dict.fromkeys(protocols) if name in WEAK_PROTOCOLS]
 
 

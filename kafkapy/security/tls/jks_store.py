@@ -2,8 +2,8 @@
 
     magic FEEDFEED | version (1, 2) | number of entries | entries | SHA-1
 
-The SHA-1 digest is that of the password, the fixed text "Mighty Aphrodite" and all bytes before the digest. All numbers
-are big-endian; texts have a length of two bytes and Java's modified UTF-8.
+The SHA-1 digest is computed from the password, the fixed text "Mighty Aphrodite" and all bytes before the digest. All
+numbers are big-endian; texts have a length of two bytes and Java's modified UTF-8.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _X509 = "X.509"
 def read_jks(data: bytes, store_password: str | None, key_password: str | None) -> KeyStore:
     """Returns the entries of a JKS file.
 
-    Without `store_password` the integrity is not checked, as in Java. `key_password` decrypts the private keys; without
-    it they are left out. Raises StoreError.
+    If `store_password` is None, the integrity is not checked, as in Java. `key_password` decrypts the private keys; if
+    it is None, the private keys are left out. Raises StoreError.
     """
     if len(data) < 12 + _DIGEST_BYTES or data[:4] != JKS_MAGIC:
         raise StoreError("the file is not a JKS key store")

@@ -22,7 +22,7 @@ _KEY_SUFFIX = PRIVATE_KEY
 def read_pem_key_store(key_text: str, certificate_text: str, key_password: str | None) -> KeyStore:
     """Returns the key store of one private key in `key_text` and its certificate chain in `certificate_text`.
 
-    Both arguments may be the same text, that of a file with the key and the certificates. Raises StoreError.
+    Both arguments may be the text of one file that has the key and the certificates. Raises StoreError.
     """
     keys = [block for block in _blocks(key_text) if block.label.endswith(_KEY_SUFFIX)]
     if not keys:

@@ -80,10 +80,10 @@ class _Bag(NamedTuple):
 
 
 def read_pkcs12(data: bytes, store_password: str | None, key_password: str | None) -> KeyStore:
-    """Returns the entries of a PKCS #12 file: those with a private key, then the other certificates.
+    """Returns the entries of a PKCS #12 file: first the entries with a private key, then the other certificates.
 
-    Without `store_password`, only a file whose certificates are not encrypted can be read, and its integrity is not
-    checked. `key_password` decrypts the private keys; without it they are left out. Raises StoreError.
+    If `store_password` is None, only a file whose certificates are not encrypted can be read, and its integrity is not
+    checked. `key_password` decrypts the private keys; if it is None, they are left out. Raises StoreError.
     """
     try:
         bags = _bags(data, store_password)

@@ -151,8 +151,8 @@ def _binary_store(store: StoreSettings, prefix: str, kind: str, key_password: st
 def read_store(data: bytes, store_password: str | None, key_password: str | None) -> KeyStore:
     """Returns the entries of a JKS or PKCS #12 file with the content `data`.
 
-    Without `store_password` the integrity is not checked. `key_password` decrypts the private keys; without it they are
-    left out. Raises StoreError.
+    If `store_password` is None, the integrity is not checked. `key_password` decrypts the private keys; if it is None,
+    the private keys are left out. Raises StoreError.
     """
     if data[:4] == JKS_MAGIC:
         return read_jks(data, store_password, key_password)
