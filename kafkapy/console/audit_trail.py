@@ -99,7 +99,7 @@ def paired(values: Iterable[bytes | None]) -> list[AuditedChange]:
 
 
 def topic_names(history: MetadataHistory) -> dict[bytes, str]:
-    """Returns the names of all topics of a history by id, those of deleted topics included."""
+    """Returns the names of all topics of a history by id, including deleted topics."""
     found = {topic_id: each.name for topic_id, each in history.base.topics.by_id.items()}
     for record in history.between(history.base.offset, history.end_offset):
         if type(record.message).__name__ == "TopicRecord":

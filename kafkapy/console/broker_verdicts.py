@@ -27,7 +27,7 @@ _UNITS = {"consumer_byte_rate": "bytes per second", "request_percentage": "perce
 def verdicts_of_brokers(
     view: ClusterView, described: GroupDescription | None, lags: Sequence[PartitionLag]
 ) -> tuple[list[Verdict], str]:
-    """Returns (verdicts, reason), in which the reason says why some facts are unknown, and is "" if none are.
+    """Returns (verdicts, reason). The reason says why some facts are unknown; it is "" if all facts are known.
 
     `described` is None if the group's members are unknown. Without members or without lag there is nothing to explain,
     and the result is ([], ""). Blocks.

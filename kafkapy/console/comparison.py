@@ -94,8 +94,8 @@ def _records(view: ClusterView, topic: str, partitions: int) -> int | None:
 def cluster_differences(left: ClusterView, right: ClusterView) -> list[tuple[str, list[Difference]]]:
     """Returns the names of the topics that differ between two clusters, each with the properties that differ.
 
-    If only one cluster has a topic, its only property is the number of partitions, None for the other cluster. Raises
-    Problem if a cluster has more than MOST_TOPICS topics.
+    If only one cluster has a topic, its only property is the number of partitions, which is None for the cluster
+    without the topic. Raises Problem if a cluster has more than MOST_TOPICS topics.
     """
     topics = [{name: each for name, each in view.topics().items() if not each.is_internal} for view in (left, right)]
     if max(map(len, topics)) > MOST_TOPICS:

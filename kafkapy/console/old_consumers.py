@@ -99,9 +99,10 @@ class OldGroups(NamedTuple):
 
 
 def old_groups(view: ClusterView, wanted: str = "") -> OldGroups:
-    """Returns the groups whose names contain `wanted` in any case; none if the cluster has no ZooKeeper. Blocks.
+    """Returns the groups whose names contain `wanted`, regardless of upper and lower case. Blocks.
 
-    The outcome is cached, a failure too, so that a ZooKeeper that does not respond delays few pages.
+    There are no groups if the cluster has no ZooKeeper. Failures are cached like results, so that a ZooKeeper that does
+    not respond delays few pages.
     """
     if not view.zookeeper:
         return OldGroups()
@@ -118,8 +119,8 @@ def _read_groups(view: ClusterView, wanted: str) -> OldGroups:
 def old_group(view: ClusterView, group: str) -> tuple[OldGroup, list[OldMember]]:
     """Returns a group and its members. Blocks.
 
-    Raises Problem if the cluster has no ZooKeeper, if it cannot be read, or if it has no such group, and ValueError for
-    a name that no node can have.
+    Raises Problem if the cluster has no ZooKeeper, or if ZooKeeper cannot be read or does not have the group. Raises
+    ValueError for a name that no node in ZooKeeper can have.
     """
     check_path(f"{CONSUMERS_PATH}/{group}")
     if not view.zookeeper:

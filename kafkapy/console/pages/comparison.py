@@ -10,11 +10,12 @@ from kafkapy.console.visit import Page, Visit
 
 
 def show(visit: Visit) -> Page:
-    """Returns the page that compares two topics, or all topics of this cluster with those of another cluster.
+    """Returns the page that compares two topics, or all topics of this cluster with all topics of another cluster.
 
-    The parameters of the URL are `other`, the name of the other cluster; `topic`, a topic of this cluster, without
-    which all topics are compared; and `with`, the topic to compare with, by default the topic of the same name in the
-    other cluster.
+    These are the parameters of the URL. `other` is the name of the other cluster; the default is this cluster. `topic`
+    is a topic of this cluster; if it is missing, all topics are compared. `with` is the topic to compare with; the
+    default is the topic with the same name in the other cluster. `all=1` also shows equal properties, and `content=1`
+    compares the records.
     """
     other_name = visit.text("other") or visit.cluster.name
     topic, other_topic = visit.text("topic"), visit.text("with")

@@ -18,7 +18,7 @@ _CURVES = {
 
 
 def show(visit: Visit) -> Page:
-    """Returns the page of all queries of Spark jobs, or that of the query that the URL names."""
+    """Returns the page of one query of a Spark job if the URL names a query, otherwise the page of all queries."""
     topic, wanted = visit.settings.jobs_topic, visit.text("query")
     queries = queries_of(visit.cluster, topic) if topic else []
     curves, chosen = [], None
