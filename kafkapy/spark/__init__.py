@@ -5,7 +5,7 @@
     register(spark)
     words = spark.readStream.format("kafkapy").option("kafka.bootstrap.servers", "localhost:9092")...
 
-Columns and options are those of Spark's own Kafka source (docs/spark.md).
+It has the columns and options of Spark's own Kafka source (docs/spark.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The name of the data source and its columns: those of Spark's own Kafka source, in its order and with its types."""
+"""The name and the columns of the data source. Spark's own Kafka source has the same columns, order and types."""
 
 from __future__ import annotations
 

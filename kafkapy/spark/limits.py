@@ -56,9 +56,10 @@ class TriggerDelay:
 
 
 def divide(ranges: Sequence[OffsetRange], least_parts: int | None, most_records: int | None) -> list[OffsetRange]:
-    """Divides ranges into at least `least_parts` parts, none of which has more than `most_records` records.
+    """Divides ranges into at least `least_parts` parts. Each part has at most `most_records` records.
 
-    There are fewer parts if there are fewer records. None means no limit. Empty ranges are left out.
+    There are fewer parts if the ranges have fewer records than `least_parts`. None means no limit. Empty ranges are
+    left out.
     """
     wanted = [each for each in ranges if each.size]
     total = sum(each.size for each in wanted)

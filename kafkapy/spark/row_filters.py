@@ -20,8 +20,8 @@ MOST = (1 << 63) - 1
 class RowFilters(NamedTuple):
     """The rows that pass the filters, as sets and ranges of their topics, partitions and offsets.
 
-    A set of None means all. Ranges do not include their end. `first_ms` is the earliest timestamp (ms since 1970) that
-    passes.
+    If `topics` or `partitions` is None, all of them pass. Ranges do not include their end. `first_ms` is the earliest
+    timestamp (ms since 1970) that passes, or None if all timestamps pass.
     """
 
     topics: frozenset[str] | None = None
@@ -33,7 +33,7 @@ class RowFilters(NamedTuple):
     first_ms: int | None = None
 
     def keeps(self, partition: TopicPartition) -> bool:
-        """Returns whether rows of this partition can pass the filters, by its topic and number."""
+        """Returns whether the topic and the number of `partition` pass the filters."""
         is_topic = self.topics is None or partition.topic in self.topics
         is_partition = self.partitions is None or partition.partition in self.partitions
         return is_topic and is_partition and self.first_partition <= partition.partition < self.end_partition

@@ -18,7 +18,7 @@ class Shipped:
     """The base class of readers and writers that Spark pickles on the driver and restores on executors (see the
     module).
 
-    The restored object has the attributes that `__getstate__` has returned: by default all attributes of the object.
+    The restored object has the attributes that `__getstate__` returns; the default is all attributes of the object.
     """
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
