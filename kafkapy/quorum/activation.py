@@ -27,7 +27,7 @@ def activate(
     include the records of bootstrap.checkpoint.
 
     `in_transaction` is True if the log ends inside a metadata transaction. `registration` is the registration of this
-    controller. Raises OSError if bootstrap.checkpoint cannot be read, and StorageError if it is damaged.
+    controller. Raises OSError if bootstrap.checkpoint cannot be read, and StorageError if the file is damaged.
     """
     bootstrap = [] if image.features else _bootstrap_features(settings)
     records = activation_records(image, bootstrap, settings.min_insync_replicas, in_transaction=in_transaction)

@@ -141,8 +141,8 @@ class ActiveController:
 
 
 def _respond(outcome: _Waiting, applying: list[Future[None]]) -> None:
-    """Completes the Future of an operation, if it has one, with the response or an error, when all Futures in
-    `applying` are completed. Runs on the thread that completes the last of them."""
+    """Completes the Future of an operation with the response or an error, when all Futures in `applying` are completed.
+    Does nothing if the operation has no Future. Runs on the thread that completes the last of them."""
     future = outcome.future
     if future is None:
         return

@@ -227,8 +227,8 @@ class BrokerHeartbeats:
             )
 
     def _communicate(self) -> None:
-        """Sends a heartbeat or, if the broker is not registered yet, the registration. If a request is in flight, the
-        new request is sent when that request has ended, otherwise now."""
+        """Sends a heartbeat or, if the broker is not registered yet, the registration. If another request is in flight,
+        the new request is sent when the other one has ended."""
         if self.state is LifecycleState.STOPPED:
             return
         if self._is_in_flight:

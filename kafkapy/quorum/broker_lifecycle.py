@@ -88,8 +88,8 @@ class BrokerLifecycle:
         reported.add_done_callback(_log_failure)
 
     def report_cordoned(self) -> None:
-        """Reports the cordoned log directories of a registered broker, if they have changed. Any thread may call it;
-        it does not wait."""
+        """Reports the cordoned log directories to the controller, if the broker is registered and the directories have
+        changed. Any thread may call it; it does not wait."""
         if self.broker_epoch < 0:
             return  # the registration contains them
         cordoned = self._cordoned_directories()

@@ -6,9 +6,9 @@
 
 Operations are pure functions of the image (the state of the metadata). All waiting operations are run one after
 another, each on the image that results from the operation before it. Their records are written with one sync. When the
-records are committed, the changes of each operation are published in order, and then its response is sent. A change
-that a response reports is therefore durable. Every listener has applied the change, or has queued it on the thread that
-handles the response, so that this thread applies the change first.
+records are committed, the changes of each operation are published in order, and then the response of the operation is
+sent. A change that a response reports is therefore durable. Every listener has applied the change, or has queued it on
+the thread that handles the response, so that this thread applies the change first.
 """
 
 from __future__ import annotations

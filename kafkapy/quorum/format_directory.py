@@ -75,8 +75,9 @@ def format_node(
     `features` are pairs of a name and a level, metadata.version first. The first start of the node finalizes them, and
     stores the SCRAM `credentials`.
 
-    `metadata_directory` is the element of `directories` that has the metadata log. If `cluster_id` is given, formatted
-    directories must have it; if it is None and no directory is formatted, the cluster gets a random id.
+    `metadata_directory` is the element of `directories` that has the metadata log. If `cluster_id` is given, every
+    formatted directory must have this id. If `cluster_id` is None and no directory is formatted, the cluster gets a
+    random id.
 
     Raises ConfigError if a formatted directory belongs to another node or cluster, MalformedMetaProperties if a file
     meta.properties cannot be parsed, and OSError.

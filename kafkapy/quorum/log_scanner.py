@@ -26,8 +26,8 @@ BatchVisitor = Callable[[RecordBatch], None]
 
 
 class ScannedSegment:
-    """One `.log` file and its indexes. The first `valid_size` bytes of the file are valid batches; the rest of it is an
-    incomplete write."""
+    """One `.log` file and its indexes. The first `valid_size` bytes of the file are valid batches; the bytes after them
+    are an incomplete write."""
 
     __slots__ = ("base_offset", "file_size", "indexes", "path", "valid_size")
 

@@ -90,7 +90,7 @@ class QuorumEvents(Protocol):
         """Is called when this node has left the quorum after `shutdown`."""
 
     def post(self, work: Callable[[], None]) -> None:
-        """Makes the quorum thread, the only one that calls the quorum, call `work()` later. Any thread may call
+        """Makes the quorum thread call `work()` later. Only this thread calls the quorum. Any thread may call
         `post`."""
 
 

@@ -60,8 +60,8 @@ def _integer(fields: dict[str, Any], name: str) -> int:
 
 
 def write_election(filesystem: Filesystem, directory: str, state: ElectionState, *, is_dynamic: bool) -> None:
-    """Replaces the file quorum-state with `state`; durable on return. If `is_dynamic` is True, the file has
-    data_version 1, otherwise data_version 0. Raises OSError."""
+    """Replaces the file quorum-state with `state`; durable on return. The file has data_version 1 if `is_dynamic` is
+    True, otherwise data_version 0. Raises OSError."""
     voted = ReplicaKey(-1) if state.voted is None else state.voted
     fields: dict[str, object]
     if is_dynamic:

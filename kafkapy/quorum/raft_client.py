@@ -334,7 +334,7 @@ def _leader_fields(response: Any, listener: str) -> tuple[Error, int, int, raft.
 
 
 def _only_partition(topics: list[Any], name_field: str) -> Any:
-    """Returns the metadata partition of a response; None unless it is the only partition that the response contains.
+    """Returns the metadata partition if it is the only partition in a response, otherwise None.
 
     `name_field` is the attribute of a topic that has the topic's name.
     """

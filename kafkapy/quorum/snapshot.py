@@ -99,7 +99,8 @@ def complete_part(filesystem: Filesystem, directory: str, snapshot_id: OffsetAnd
 
 
 def read_snapshot(path: str, snapshot_id: OffsetAndEpoch) -> Snapshot:
-    """Reads and checks a whole snapshot. Raises OSError, and StorageError if it is damaged or has unknown records."""
+    """Reads and checks a whole snapshot. Raises OSError if the file cannot be read, and StorageError if the snapshot is
+    damaged or has unknown records."""
     directory = os.path.dirname(path)
     with open(path, "rb") as file:
         content = file.read()

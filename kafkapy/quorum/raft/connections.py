@@ -71,8 +71,8 @@ class Connections:
             self.fetch_deadline_ms = monotonic_ms + self._timeout_ms
 
     def received(self, node_id: int, request: Request) -> bool:
-        """Removes a request that was answered, or that failed, from those in flight; returns False if the request was
-        given up before."""
+        """Removes a request from the requests in flight, because its response arrived or it failed. Returns False if
+        the request was given up before, otherwise True."""
         in_flight = self._in_flight.get(node_id)
         if in_flight is None or in_flight[0] is not request:
             return False

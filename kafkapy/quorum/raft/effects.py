@@ -1,8 +1,8 @@
 """The effects that the Raft machine returns. Its driver, `MetadataQuorum`, carries them out in the returned order.
 
 An effect that writes (SaveElection, Truncate, AppendFetched, AppendControl, WriteSnapshotChunk, StartAtSnapshot) is
-carried out completely, and durably where the class says so, before the next effect. If it fails, the driver stops the
-node, because the state of the machine already assumes that it was written.
+carried out completely, and durably where the class says so, before the next effect. If the write fails, the driver
+stops the node, because the state of the machine already assumes that the write has succeeded.
 """
 
 from __future__ import annotations

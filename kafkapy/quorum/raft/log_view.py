@@ -136,7 +136,7 @@ class LogView:
 
     def start_at(self, snapshot_id: OffsetAndEpoch, voters: VoterSet | None, kraft_version: int) -> None:
         """Replaces the log with an empty one that begins at the end of a snapshot. `voters` is the voter set in the
-        snapshot, or None if it has no voter set; `kraft_version` is the kraft.version in the snapshot.
+        snapshot, or None if the snapshot has no voter set; `kraft_version` is the kraft.version in the snapshot.
         """
         self.start_offset = self.end_offset = self.flushed_offset = snapshot_id.offset
         self.epochs = []

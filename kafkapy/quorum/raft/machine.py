@@ -52,10 +52,10 @@ from kafkapy.types import OffsetAndEpoch
 class RaftMachine:
     """The state machine of one replica of the metadata log, a voter or an observer, as KIP-595 and KIP-853 define it.
 
-    The driver, the code that calls the machine, also carries out the effects that the machine returns: for example, it
-    appends records or sends a response. Every method that takes `monotonic_ms` returns effects, unless its docstring
-    says otherwise. The driver carries out all effects of one call before it makes the next call, with two exceptions.
-    Directly after the effect AppendControl it calls `appended`, and directly after StartAtSnapshot it calls
+    The code that calls the machine is its driver. The driver carries out the effects that the machine returns: for
+    example, it appends records or sends a response. Every method that takes `monotonic_ms` returns effects, unless its
+    docstring says otherwise. The driver carries out all effects of one call before it makes the next call, with two
+    exceptions. Directly after the effect AppendControl it calls `appended`, and directly after StartAtSnapshot it calls
     `started_at_snapshot`. It carries out the effects that these two methods return after the remaining effects of the
     first call.
     """
@@ -76,7 +76,7 @@ class RaftMachine:
 
     @property
     def leader_id(self) -> int:
-        """The leader of the current epoch, -1 if it is not known or has resigned."""
+        """The id of the leader of the current epoch; -1 if the leader is not known or has resigned."""
         state = self._node.state
         return -1 if isinstance(state, Resigned) else state.leader_id
 
@@ -99,7 +99,7 @@ class RaftMachine:
 
     @property
     def high_watermark(self) -> int:
-        """The offset before which all records are committed, -1 if it is not known."""
+        """The offset before which all records are committed; -1 if this offset is not known."""
         return self._node.high_watermark
 
     @property
@@ -277,7 +277,7 @@ class RaftMachine:
         self, snapshot_id: OffsetAndEpoch, voters: VoterSet | None, kraft_version: int, monotonic_ms: int
     ) -> list[Effect]:
         """Notifies the machine that StartAtSnapshot was carried out; `voters` is the voter set of the snapshot, None if
-        it has no KRaftVoters record."""
+        the snapshot has no KRaftVoters record."""
         node = self._node
         node.now_ms = monotonic_ms
         if node.is_dead:

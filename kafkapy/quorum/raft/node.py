@@ -168,7 +168,7 @@ class RaftNode:
 
     def become_unattached(self, epoch: int, leader_id: int = -1) -> None:
         """Enters the state Unattached in `epoch`, which is not below the current epoch; `leader_id` is the leader of
-        the epoch if it is known without its address, otherwise -1.
+        the epoch if this node knows the leader but not its address, otherwise -1.
 
         An election timer that runs is not restarted, except after a lost round of PreVotes.
         """
@@ -284,7 +284,8 @@ class RaftNode:
             self.effects.append(SaveElection(election, is_dynamic))
 
     def announce_leader(self) -> None:
-        """Reports the leader of the epoch to the driver if it has changed since the last report."""
+        """Reports the leader, its endpoints and the epoch to the driver if any of these has changed since the last
+        report."""
         leader = self.leader_fields()
         state = self.state
         if isinstance(state, Resigned):

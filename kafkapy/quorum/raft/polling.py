@@ -15,8 +15,8 @@ from kafkapy.quorum.raft.unattached import Unattached
 
 
 def poll(node: RaftNode) -> int:
-    """Handles expired timers and sends the requests that are due, and repeats this after each change of the state;
-    returns the monotonic time in milliseconds of the next call."""
+    """Handles expired timers and sends the requests that are due; repeats this after each change of the state. Returns
+    the monotonic time in milliseconds at which it must be called again."""
     node.connections.expire(node.now_ms)
     while not node.is_dead:
         state = node.state

@@ -9,9 +9,9 @@ from kafkapy.quorum.voters import ReplicaKey
 
 
 class Prospective:
-    """The state of a prospective candidate: it becomes Candidate when a majority has granted a PreVote. If a majority
-    can no longer be reached, or at `deadline_ms`, it follows its former leader again, or becomes Unattached in the same
-    epoch if it does not know the former leader. `begin_ms` is the time at which the round of PreVotes began."""
+    """The state of a prospective candidate: it becomes Candidate when a majority has granted a PreVote. When a majority
+    can no longer be reached, and at `deadline_ms`, it follows its former leader again. If it does not know the former
+    leader, it becomes Unattached in the same epoch. `begin_ms` is the time at which the round of PreVotes began."""
 
     __slots__ = ("begin_ms", "deadline_ms", "endpoints", "epoch", "leader_id", "tally", "voted")
     name = "prospective"

@@ -104,8 +104,9 @@ def _evaluate(node: RaftNode, leader: Leader, request: FetchRequest) -> FetchRes
 def _position(node: RaftNode, offset: int, epoch: int) -> tuple[OffsetAndEpoch | None, OffsetAndEpoch | None]:
     """Compares a follower's log with the leader's log. The follower's log ends at `offset` with a record of `epoch`.
 
-    Returns (None, None) if the follower can fetch from `offset`; (snapshot id, None) if it has to load this snapshot
-    first; and (None, epoch and its end offset in the leader's log) if the follower's log differs and must be truncated.
+    Returns (None, None) if the follower can fetch from `offset`; (snapshot id, None) if the follower has to load this
+    snapshot first; and (None, epoch and end offset) if the follower's log differs and must be truncated. The end offset
+    is the end of the epoch in the leader's log.
     """
     log = node.log
     latest = log.snapshots[-1] if log.snapshots else None
