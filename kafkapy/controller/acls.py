@@ -57,7 +57,7 @@ def create_acls(image: MetadataImage, entries: Sequence[AccessControlEntry]) -> 
 
 def delete_acls(image: MetadataImage, filters: Sequence[AclFilter]) -> ControllerResult[list[DeletedAcls]]:
     """Deletes the ACLs that the filters select. The response has the result of each filter; an ACL that several filters
-    select is in the results of all of them.
+    select is in the result of each of these filters.
 
     Raises ApiError(INVALID_REQUEST) if more ACLs are selected than one batch can delete.
     """

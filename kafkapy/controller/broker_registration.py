@@ -42,9 +42,9 @@ def register_broker(
     A new incarnation is registered fenced and leaves every ISR; its epoch is the offset of the first record of the
     batch. The same incarnation keeps its epoch and state, which is how a broker changes its listeners.
 
-    `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1 without a marker. If it is not the epoch
-    of the last registration, the broker may have lost records, and also leaves the eligible leader replicas.
-    `kraft_version` is the finalized level of the feature kraft.version.
+    `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1 without a marker. If this epoch is not
+    the epoch of the last registration, the broker may have lost records. It then also leaves the eligible leader
+    replicas. `kraft_version` is the finalized level of the feature kraft.version.
 
     This function does not check whether another incarnation is still alive: `BrokerSessions.register` does. Raises
     ApiError: BROKER_ID_NOT_REGISTERED (a broker that migrates from ZooKeeper), INVALID_REGISTRATION,

@@ -35,7 +35,7 @@ class ClientMetricsSubscription(NamedTuple):
     def from_overrides(cls, overrides: Mapping[str, str]) -> ClientMetricsSubscription:
         """Returns the subscription that a resource's overrides (configuration values by key) define.
 
-        Raises ApiError, with Apache Kafka's message, if they are invalid.
+        Raises ApiError, with Apache Kafka's message, if the overrides are invalid.
         """
         for name in overrides:
             if name not in CLIENT_METRICS_KEYS:

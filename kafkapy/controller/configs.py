@@ -194,7 +194,7 @@ def _changed_list(
 ) -> str:
     """Returns the value of a list key after the change has added elements to it or removed elements from it.
 
-    `current` is the present override; if it is None, the default value is changed.
+    `current` is the present override. If `current` is None, the change is applied to the default value.
     """
     row = TOPIC_ROWS.get(change.name) if resource[0] == TOPIC_RESOURCE else dynamic_row(change.name)
     if row is None or row.type is not ConfigType.LIST:

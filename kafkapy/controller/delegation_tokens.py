@@ -90,7 +90,7 @@ def renew_token(
 
     The period is delegation.token.expiry.time.ms instead if `period_ms` is not positive or is greater than this value.
     The expiry is never after the end of the token's maximum lifetime. The response is the new expiry in ms since 1970.
-    Raises ApiError if `requester` may not change the token, or if it does not exist or has expired.
+    Raises ApiError if `requester` may not change the token, or if the token does not exist or has expired.
     """
     _check_enabled(image, settings)
     token = find_token(image, hmac_bytes, settings)
@@ -106,8 +106,8 @@ def expire_token(
     """Removes the token with the HMAC `hmac_bytes`, or sets its expiry.
 
     It is removed if `period_ms` is negative; otherwise it expires `period_ms` from now. `wall_ms` is the present time.
-    The response is the expiry in ms since 1970. Raises ApiError if `requester` may not change the token, if it does not
-    exist, or if the expiry of an expired token is to be set.
+    The response is the expiry in ms since 1970. Raises ApiError if `requester` may not change the token, if the token
+    does not exist, or if the token has expired and `period_ms` is not negative.
     """
     _check_enabled(image, settings)
     token = find_token(image, hmac_bytes, settings)

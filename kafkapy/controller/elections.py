@@ -30,7 +30,7 @@ def elect_leaders(
     """Elects leaders of the named partitions, or of all partitions if `partitions` is None.
 
     `election_type` is 0 for the preferred replica, 1 for an unclean election. If `partitions` is None, the response
-    contains every topic, but not the partitions that need no election, as in Kafka. Raises ApiError: INVALID_REQUEST
+    contains every topic, with only the partitions that need an election, as in Kafka. Raises ApiError: INVALID_REQUEST
     for an unknown election type, POLICY_VIOLATION if more records are needed than one batch can have.
     """
     election = ELECTION_TYPES.get(election_type)

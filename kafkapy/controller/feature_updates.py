@@ -46,7 +46,7 @@ class FeatureUpdate(NamedTuple):
 class QuorumVersion(NamedTuple):
     """The kraft.version of the quorum, which control records determine, not the metadata records (KIP-853).
 
-    `level` is None if it is not known; the metadata records determine the level then. `refusal` is the reason
+    If `level` is None, the metadata records determine the level. `refusal` is the reason
     why the quorum cannot be upgraded now, for example that a voter has not sent its supported range yet; None if the
     quorum can be upgraded. `voter_ids` are the controllers that must have registered before a feature is updated.
     """
@@ -106,7 +106,7 @@ def update_features(
 
 
 def _checked_level(image: MetadataImage, update: FeatureUpdate, node_id: int, quorum: QuorumVersion) -> int | None:
-    """Returns the level to set, or None if it is the current level.
+    """Returns the level that `update` sets, or None if this is the current level.
 
     Raises ApiError(INVALID_UPDATE_VERSION) for an invalid update.
     """

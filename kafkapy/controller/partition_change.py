@@ -1,9 +1,9 @@
 """The change of one partition when its replicas, its ISR or brokers change. Only this module elects leaders.
 
 If an ISR has fewer members than min.insync.replicas, a replica that leaves it still has every committed record. With
-eligible leader replicas (KIP-966), such a replica can be elected while the ISR is empty. If its broker has stopped
-uncleanly, it can be elected only if it was the last known leader. Without eligible leader replicas the ISR never
-becomes empty.
+eligible leader replicas (KIP-966), such a replica can be elected while the ISR is empty. If the replica's broker has
+stopped uncleanly, the replica can be elected only if it was the last known leader. Without eligible leader replicas the
+ISR never becomes empty.
 
 A reassignment (KIP-455) completes in the first change of the partition that finds the new replicas in sync.
 """
@@ -201,7 +201,7 @@ class PartitionChange:
         """Returns the last known leader of the partition if it may be elected, otherwise NO_LEADER.
 
         It may be elected if it is acceptable as leader, and the ISR and the eligible leader replicas (KIP-966) are
-        empty, which is the case after all of them have stopped uncleanly.
+        empty. They are empty after all their brokers have stopped uncleanly.
         """
         if not self.elr_enabled or self.target_elr or self.target_isr or len(self.partition.last_known_elr) != 1:
             return NO_LEADER
