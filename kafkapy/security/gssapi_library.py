@@ -300,7 +300,7 @@ class InitiatorContext(_Context):
 
 @cache
 def default_realm() -> str | None:
-    """Returns the realm of this machine's Kerberos configuration; None if it has none."""
+    """Returns the realm of this machine's Kerberos configuration; None if no realm is configured."""
     try:
         library = ctypes.CDLL(_KERBEROS_LIBRARY)
     except OSError:

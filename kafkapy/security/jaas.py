@@ -129,7 +129,8 @@ class _Tokens:
         return taken
 
     def skip(self, mark: str) -> bool:
-        """Takes the next token if it is the punctuation mark `mark`, such as ";". Returns True if it took the token."""
+        """Takes the next token if this token is the punctuation mark `mark`, such as ";". Returns True if it took the
+        token."""
         if self.next != _Token(_MARK, mark):
             return False
         self.next = next(self._tokens, None)

@@ -13,7 +13,7 @@ LONGEST_TOKEN = 65536
 class InvalidToken(Exception):
     """The token cannot be accepted. The text does not contain the token.
 
-    `missing_scope` is the scope that the token lacks, if that is the reason.
+    `missing_scope` is the scope that the token lacks, or None if the token was refused for another reason.
     """
 
     def __init__(self, text: str, *, missing_scope: str | None = None) -> None:

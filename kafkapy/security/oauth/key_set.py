@@ -93,8 +93,8 @@ class KeySet:
 
 
 def _verification_key(entry: Mapping[str, Any]) -> VerificationKey | None:
-    """Returns the key that an entry of a JSON web key set describes; None if it is not meant for signatures, or is
-    malformed or of an unknown type.
+    """Returns the key that an entry of a JSON web key set describes; None if the entry is not meant for signatures, is
+    malformed or has an unknown type.
     """
     if entry.get("use") not in (None, "sig"):
         return None

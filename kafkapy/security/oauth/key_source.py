@@ -40,7 +40,7 @@ class KeySource(Protocol):
 
 
 class KeyFile:
-    """The keys of a local file, which is read again when it has changed."""
+    """The keys of a local file. The file is read again when it has changed."""
 
     def __init__(self, path: str) -> None:
         """Reads the keys. Raises OSError if the file cannot be read, and ValueError if it is not a key set."""
@@ -152,8 +152,8 @@ class KeyEndpoint:
         return min(self._times.retry_backoff_max_s, pause_s)
 
     def _wait(self, pause_s: float) -> bool:
-        """Waits until `pause_s` has passed, or `_expedite` demands a retrieval; returns False if the source was closed
-        instead."""
+        """Waits until `pause_s` has passed or `_expedite` demands a retrieval, and returns True. Returns False if the
+        source is closed."""
         with self._condition:
             self._condition.wait_for(lambda: self._is_closed or self._is_expedited, pause_s)
             self._is_expedited = False
@@ -171,8 +171,8 @@ class KeyEndpoint:
 
 
 def fetch_key_set(url: str) -> bytes:
-    """Returns the document at an HTTP(S) address. Raises OSError if it cannot be retrieved, and ValueError if it is
-    larger than LARGEST_KEY_SET_BYTES."""
+    """Returns the document at an HTTP(S) address. Raises OSError if the document cannot be retrieved, and ValueError if
+    it is larger than LARGEST_KEY_SET_BYTES."""
     request = Request(url, headers={"Accept": "application/json"})
     try:
         with urlopen(request, timeout=RETRIEVAL_TIMEOUT_S) as response:

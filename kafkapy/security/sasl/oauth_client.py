@@ -37,8 +37,8 @@ class OauthClient:
     def step(self, challenge: bytes | None) -> bytes | None:
         """Returns the message with the token in the first step, in which `challenge` is None.
 
-        In the second step, an empty challenge means success, and None is returned. Otherwise the challenge is the
-        server's error, and its acknowledgement is returned, after which the server refuses the authentication.
+        In the second step, an empty challenge means success, and the result is None. Otherwise the challenge is the
+        server's error, and the result acknowledges it. The server then refuses the authentication.
         """
         if not self._is_sent:
             self._is_sent = True

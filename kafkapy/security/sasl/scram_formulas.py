@@ -53,8 +53,8 @@ def scram_keys(hash_name: str, password: str, salt: bytes, iterations: int) -> S
 
 
 def signature(hash_name: str, key: bytes, auth_message: bytes) -> bytes:
-    """Returns the signature of the exchanged messages: the client's if `key` is the stored key, the server's if it is
-    the server key."""
+    """Returns the signature of the exchanged messages: the client's signature if `key` is the stored key, the server's
+    signature if `key` is the server key."""
     return hmac.digest(key, auth_message, hash_name)
 
 

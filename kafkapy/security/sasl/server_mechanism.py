@@ -44,7 +44,7 @@ class ServerMechanism(ABC):
 
     @property
     def expires_ms(self) -> int | None:
-        """The wall-clock time at which the client's credential expires; None if it does not."""
+        """The wall-clock time in ms since 1970 at which the client's credential expires; None if it does not expire."""
         return self._expires_ms
 
     @abstractmethod
@@ -60,6 +60,7 @@ class ServerMechanism(ABC):
     def _complete(self, principal: Principal, expires_ms: int | None = None) -> None:
         """Ends the exchange: the client has proved to be `principal`.
 
-        The client's credential expires at `expires_ms` (wall clock); None if it does not.
+        `expires_ms` is the wall-clock time in ms since 1970 at which the client's credential expires; None if it does
+        not expire.
         """
         self._principal, self._expires_ms = principal, expires_ms

@@ -97,8 +97,8 @@ class _Reader:
         return number
 
     def _count(self) -> int:
-        """Returns the next number, which says how many elements follow. Raises StoreError if it is larger than the
-        number of bytes that are left, since each element has at least one byte."""
+        """Returns the next number, which says how many elements follow. Raises StoreError if this number is larger than
+        the number of bytes that are left, because each element has at least one byte."""
         count = self._number()
         if count > len(self._body) - self._position:
             raise StoreError("the JKS file ends within an entry")

@@ -11,7 +11,7 @@ class StoreError(ValueError):
 
 
 class PrivateKey(NamedTuple):
-    """A private key: PEM, and the password that opens it if it is encrypted. `repr` does not show them."""
+    """A private key in PEM, and the password that decrypts the key if it is encrypted. `repr` does not show them."""
 
     pem: bytes
     password: str | None = None

@@ -107,7 +107,7 @@ def decrypt(cipher_names: Sequence[str], key: bytes, iv: bytes, content: bytes) 
     """Returns the plain text of `content`, in CBC with the usual padding.
 
     `cipher_names` are OpenSSL's names of one cipher; the first that the library has is used. Raises LibcryptoError if
-    it has none, and ValueError if key or padding is wrong.
+    the library has none of them, and ValueError if the key or the padding is wrong.
     """
     library = _library()
     names = [name.encode() for name in cipher_names]

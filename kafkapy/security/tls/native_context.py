@@ -1,4 +1,4 @@
-"""TLS contexts of the reactor, the thread that serves all connections, made from settings."""
+"""Makes TLS contexts of the reactor (the thread that serves all connections) from settings."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def check_change(
 def check_trust(server: TlsMaterial, client: TlsMaterial) -> None:
     """Performs a handshake in memory between a server and a client with these stores.
 
-    Raises ConfigError if the handshake fails: one of them does not trust the other's certificate.
+    Raises ConfigError if the handshake fails because the server or the client does not trust the other's certificate.
     """
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = client_context(client)
