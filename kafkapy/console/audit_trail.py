@@ -44,7 +44,7 @@ class AuditedChange(NamedTuple):
         0 if the record was written during the change.
 
         `wall_ms` is the time of the record, and `names` are the resources that it names. Returns None if the change's
-        `name` is not one of them, or if the record is too early or too late to come from the change.
+        `name` is not in `names`, or if the record is too early or too late to come from the change.
         """
         end_ms = self.began_ms + _LONGEST_CHANGE_MS if self.ended_ms is None else self.ended_ms
         away_ms = max(self.began_ms - wall_ms, wall_ms - end_ms, 0)

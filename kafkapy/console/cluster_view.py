@@ -93,7 +93,7 @@ class Ends(NamedTuple):
 class ClusterView:
     """One cluster, read with the permissions of one user. Thread-safe; the first request opens the connections.
 
-    `history` has the figures of the cluster over time, or is None if they are not sampled for this user.
+    `history` has the figures of the cluster over time; it is None if the figures are not sampled for this user.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class ClusterView:
     # Topics
 
     def topic(self, name: str) -> TopicDescription:
-        """Returns one topic. Raises Problem if it does not exist, ApiError if the user may not see it."""
+        """Returns one topic. Raises Problem if the topic does not exist, and ApiError if the user may not see it."""
 
         def read() -> TopicDescription:
             found = self.admin.describe_topics([name])

@@ -16,8 +16,8 @@ class Curve(NamedTuple):
     """A curve of one series.
 
     `lines` are the coordinates of the unbroken parts, in a box of WIDTH by HEIGHT; `data` is the JSON of the times
-    (seconds since 1970) and the values. `last` is the newest value, and `highest` the greatest one; each is None if it
-    is unknown.
+    (seconds since 1970) and the values. `last` is the newest value, and `highest` is the greatest value; each is None
+    if it is unknown.
     """
 
     label: str

@@ -132,8 +132,8 @@ def _replaced(tree: Any, path: Sequence[str]) -> Any:
 
 
 def _meets(wanted: Sequence[str], masked: Sequence[str]) -> bool:
-    """Returns whether the path `wanted` of a filter and the path `masked` are equal, or one of them leads to a part of
-    the other's value.
+    """Returns whether a filter's path `wanted` concerns the value at the path `masked`: the paths are equal, or one
+    path continues the other.
 
     The indexes of list elements are ignored.
     """

@@ -90,7 +90,7 @@ class OldGroup(NamedTuple):
 class OldGroups(NamedTuple):
     """The groups in a ZooKeeper: the first MOST_OLD_GROUPS by name, and the number of further ones.
 
-    `refusal` says why they cannot be read; it is "" if they were read.
+    `refusal` says why the groups cannot be read; it is "" if they were read.
     """
 
     groups: tuple[OldGroup, ...] = ()
@@ -239,7 +239,8 @@ class _Reader:
             return None
 
     def _data(self, *names: str) -> tuple[bytes | None, int | None]:
-        """Returns the data of a node and the time of its last change in ms since 1970; (None, None) if it is absent.
+        """Returns the data of a node and the time of its last change in ms since 1970; (None, None) if the node does
+        not exist.
 
         `names` are the parts of the node's path.
         """

@@ -12,7 +12,7 @@ from kafkapy.types import TopicPartition
 
 
 class RecordPlace(NamedTuple):
-    """Pairs (label, sentence) on the place of a record; if it is not known, `unknown` is the reason."""
+    """Pairs (label, sentence) on the place of a record. If the place is not known, `unknown` is the reason."""
 
     facts: list[tuple[str, str]]
     unknown: str = ""

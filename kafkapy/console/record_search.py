@@ -1,4 +1,4 @@
-"""Reads and filters the records of a topic for one page, forward or from the end, until the page has enough of them.
+"""Reads and filters the records of a topic for one page, forward or from the end, until the page has enough records.
 
 The search runs on the thread that iterates over it; `stop` may be called by any thread, and takes effect within a
 tenth of a second, without waiting for a broker.

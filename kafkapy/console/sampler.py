@@ -91,7 +91,8 @@ class Sampler:
             self._stopping.wait(min(max(FINE_S - took_s, PAUSE_FACTOR * spent_s), LONGEST_SAMPLE_PAUSE_S))
 
     def _note(self, error: Exception) -> None:
-        """Writes an error to the log, unless it is the same as the last one or the console is ending."""
+        """Writes an error to the log, unless the console is ending. An error for which `problem_of` has a text is not
+        repeated: it is not logged if the last one had the same text."""
         if self._stopping.is_set():
             return
         problem = problem_of(error, self._view.name)

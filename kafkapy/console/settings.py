@@ -66,5 +66,6 @@ class Settings:
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie. Browsers share cookies between the ports of a host, so the port is part of it."""
+        """The name of the cookie. The name contains the port, because browsers share cookies between the ports of a
+        host."""
         return f"kafkapy-console-{self.port}"

@@ -1,5 +1,5 @@
-"""The changes that a user of the console can make. Each has a form, a plan with the equivalent command of a tool, and a
-function that carries it out."""
+"""The changes that a user of the console can make. Each change has a form, a plan with the equivalent command of a
+tool, and a function that carries out the plan."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class _Source:
         }
 
     def __iter__(self) -> Iterator[Record]:
-        """Yields the selected records. Raises Problem if there are too many of them, or if they cannot be read."""
+        """Yields the selected records. Raises Problem if there are too many records, or if they cannot be read."""
         search = RecordSearch(self._view.properties, self._query, self._ranges)
         end_s = time.monotonic() + READING_TIME_S
         count = total = 0

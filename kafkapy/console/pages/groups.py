@@ -61,7 +61,8 @@ def show_all(visit: Visit) -> Page:
 
 
 def _lags(visit: Visit, groups: list[str]) -> dict[str, int | None]:
-    """Returns the lag of each group; None if it has committed no offset, or if no end of a log could be read.
+    """Returns the lag of each group. The lag is None if the group has committed no offset, or if no end of a log could
+    be read.
 
     This takes one request for offsets for each group, and two requests to each broker for the ends.
     """
