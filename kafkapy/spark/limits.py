@@ -43,8 +43,8 @@ class TriggerDelay:
     def holds_back(self, unread: int, monotonic_ms: int) -> bool:
         """Returns whether a batch of `unread` offsets must wait at the present time `monotonic_ms`.
 
-        It must wait if it has fewer offsets than `minOffsetsPerTrigger`, and the last batch for which this method
-        returned False is less than `maxTriggerDelay` ago. The first batch of a reader never waits.
+        A batch must wait if it has fewer offsets than `minOffsetsPerTrigger`, and less than `maxTriggerDelay` has
+        passed since this method last returned False. The first batch of a reader never waits.
         """
         if self._least is None:
             return False

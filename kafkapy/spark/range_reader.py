@@ -54,9 +54,9 @@ def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange
 def _skip(options: ReadOptions, wanted: OffsetRange, start: int, error: NoOffsetForPartition) -> int:
     """Returns the offset at which to continue after the records from `start` on could not be read because of `error`.
 
-    This is `start` itself if the log still has that offset. Otherwise it is the first offset of the log if that is
-    above `start`, or else the end of the range. Reports a loss if `start` is out of range or the log was truncated:
-    raises DataLossError if failOnDataLoss is true.
+    The result is `start` itself if the log still has this offset. If the first offset of the log is above `start`, the
+    result is the first offset. Otherwise it is the end of the range. Reports a loss if `start` is out of range or the
+    log was truncated: raises DataLossError if failOnDataLoss is true.
     """
     cluster = SourceCluster(options)
     try:

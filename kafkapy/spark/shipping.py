@@ -3,8 +3,8 @@
 Spark pickles readers and writers on the driver. Ordinary pickling refers to their classes by name. On an executor
 without the package it would fail with a bare ModuleNotFoundError. If the package is in a .zip of --py-files, an inner
 import would fail, because compiled modules cannot be loaded from there. Readers and writers are therefore pickled as
-the call of a function, whose code is pickled with them. The function imports the modules; its error tells which of them
-is missing on which host.
+the call of a function, whose code is pickled with them. The function imports the modules; its error names the missing
+module and the host.
 """
 
 from __future__ import annotations

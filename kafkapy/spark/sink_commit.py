@@ -162,7 +162,8 @@ class SinkLedger:
         )
 
     def write(self, entry: LedgerEntry) -> None:
-        """Replaces the entry. Raises SinkError if it has more transactions than fit into the metadata of an offset."""
+        """Replaces the entry. Raises SinkError if `entry` has more transactions than fit into the metadata of an
+        offset."""
         prefix = len(self._transactional_id) + 1
         listed = [[int(each.transactional_id[prefix:]), each.producer_id, each.epoch] for each in entry.pending]
         text = json.dumps(listed, separators=(",", ":")) if listed else ""

@@ -19,8 +19,8 @@ class KafkapySource(Shipped, DataSource):
     """The data source. Spark creates an object of this class for each query.
 
     The method that Spark calls first raises ConfigError for wrong options. If the user gives a schema, only its columns
-    are decoded. Readers and writers are imported when they are needed, because Spark imports this module to list the
-    formats.
+    are decoded. The modules of readers and writers are imported at their first use, because Spark imports this module
+    merely to list the formats.
     """
 
     @classmethod

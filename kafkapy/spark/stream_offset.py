@@ -56,7 +56,7 @@ class StreamOffset(NamedTuple):
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> StreamOffset:
-        """Parses the JSON of an offset. Raises ConfigError if it is not an offset of this data source."""
+        """Parses the JSON of an offset. Raises ConfigError if `found` is not an offset of this data source."""
         return cls(
             flatten("The checkpoint's offset", found),
             dict(found.get(IDS, {})),

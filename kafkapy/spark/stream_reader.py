@@ -1,7 +1,8 @@
 """Reads topics in micro-batches.
 
-One reader lives on the driver as long as its query and holds the query's position; pickled copies of it read on the
-executors. Spark's checkpoint stores the JSON of `StreamOffset`, and a batch that is repeated has the same ranges.
+One reader exists on the driver as long as its query, and owns the query's position. Pickled copies of the reader read
+on the executors. Spark's checkpoint stores the JSON of `StreamOffset`, and a batch that is repeated has the same
+ranges.
 """
 
 from __future__ import annotations
