@@ -137,9 +137,10 @@ class ControllerLoop:
         """Calls `operation(image)` on the quorum thread and commits the records that it returns. The Future gets the
         response once the records are committed and published.
 
-        The Future fails with the ApiError that the operation raises, with REQUEST_TIMED_OUT when too many operations
-        wait already, with NOT_CONTROLLER if this node is not the active controller, or with KAFKA_STORAGE_ERROR if the
-        records cannot be written. After a change of the leader, a failed operation may have taken effect all the same.
+        The Future fails with the ApiError that the operation raises, or with one of three others: REQUEST_TIMED_OUT if
+        too many operations wait already, NOT_CONTROLLER if this node is not the active controller, and
+        KAFKA_STORAGE_ERROR if the records cannot be written. After a change of the leader, a failed operation may have
+        taken effect all the same.
         """
         future: Future[Response] = Future()
         if self._stopping or self._failure is not None:
@@ -452,8 +453,8 @@ class ControllerLoop:
             self._snapshot_deadline_ms = self._clock.monotonic_ms() + interval_ms
 
     def _maybe_snapshot(self) -> None:
-        """Writes a snapshot if enough bytes were appended since the last snapshot, or if the snapshot interval has
-        passed since the first record after the last snapshot."""
+        """Writes a snapshot if enough bytes were appended since the last one. Also writes a snapshot if the snapshot
+        interval has passed since the first record after the last one."""
         deadline_ms = self._snapshot_deadline_ms
         is_due = deadline_ms is not None and self._clock.monotonic_ms() >= deadline_ms
         if is_due or self._bytes_since_snapshot >= self.quorum.settings.snapshot_after_bytes:

@@ -9,7 +9,7 @@ REFUSALS_OF_A_DEAD_LEADER = 2
 
 
 class LeaderRefusals:
-    """The number of connections that the leader has refused in a row, by which a follower notices that the leader's
+    """The number of connections that the leader has refused in a row. A follower concludes from it that the leader's
     process has ended.
 
     A follower whose leader does not respond sends requests to the leader and to the bootstrap servers in turn. A

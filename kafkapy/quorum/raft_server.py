@@ -244,8 +244,8 @@ def update_voter_response(response: raft.ChangeVoterResponse, listener: str) -> 
 
 
 def _is_error_of_the_request(response: Any) -> bool:
-    """Returns True if the error of `response`, a response of the Raft machine, belongs to the whole request
-    (INCONSISTENT_CLUSTER_ID), and False if it belongs to the response's partition.
+    """Returns True if the error in a response of the Raft machine belongs to the whole request
+    (INCONSISTENT_CLUSTER_ID). Returns False if the error belongs to the partition.
     """
     return response.error is Error.INCONSISTENT_CLUSTER_ID
 

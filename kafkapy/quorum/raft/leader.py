@@ -14,8 +14,8 @@ CAUGHT_UP_WITHIN_MS = 3_600_000
 
 
 class Progress:
-    """The progress of one replica: its log end offset, as its last Fetch reported it, and the monotonic times in
-    milliseconds of its last Fetch and of the time at which it had last caught up (-1 if there was none).
+    """The progress of one replica: the log end offset in its last Fetch, and two monotonic times in milliseconds. These
+    are the time of its last Fetch and the last time at which it had caught up (-1 if there was none).
     """
 
     __slots__ = ("caught_up_ms", "end_offset", "fetch_ms", "key", "leader_end_at_fetch")

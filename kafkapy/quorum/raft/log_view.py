@@ -18,9 +18,9 @@ class LogView:
     """The offsets, epochs, snapshots and voter sets of the metadata log. The Raft machine needs nothing else of the
     log: only its driver (`MetadataQuorum`) reads the records.
 
-    The newest snapshot is never ahead of the log. If the driver opens a log that ends before its newest snapshot (in an
-    earlier epoch, or in the same epoch at a lower offset), it first replaces the log with an empty one that begins at
-    the end of the snapshot.
+    The newest snapshot is never ahead of the log. The log on disk may end before its newest snapshot: in an earlier
+    epoch, or in the same epoch at a lower offset. When the driver opens such a log, it first replaces the log with an
+    empty one that begins at the end of the snapshot.
 
     epochs     (epoch, start offset) pairs in ascending order, as in leader-epoch-checkpoint
     snapshots  ids of the complete snapshots, in ascending order; includes the snapshot 0-0 that formatting wrote

@@ -223,8 +223,8 @@ class RaftMachine:
         """Handles the response to a request that this machine sent; `response` is None if the request failed or timed
         out.
 
-        `request` is the same object as in the Send effect. A response is ignored if the machine gave the request up,
-        because of its timeout or because the node's state changed.
+        `request` is the same object as in the Send effect. A response is ignored if the machine has given up the
+        request because of a timeout or a change of the node's state.
         """
         node = self._node
         node.now_ms = monotonic_ms

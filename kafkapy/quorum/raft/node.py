@@ -51,8 +51,8 @@ class RaftNode:
     """The data and operations that all states of the Raft machine use, such as the configuration, the log and the
     current state.
 
-    While the machine handles a call, `now_ms` is the monotonic time of the call, and the states append the effects that
-    the call will return to `effects`.
+    While the machine handles a call, `now_ms` is the monotonic time of the call. The states append effects to
+    `effects`, which the call returns at its end.
     """
 
     def __init__(self, config: RaftConfig, log: LogView, random: Random) -> None:
