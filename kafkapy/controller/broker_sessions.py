@@ -138,9 +138,9 @@ class BrokerSessions:
     ) -> ControllerResult[bool]:
         """Fences at most one broker whose session has expired. The response is True if more sessions may have expired.
 
-        A call fences only one broker, because the next decision has to use an image in which this broker is fenced. If
-        the leadership of a partition moves to another broker whose session has expired, it moves again when that broker
-        is fenced.
+        A call fences only one broker, because the next decision has to use an image in which this broker is fenced. The
+        leadership of a partition may move to another broker whose session has also expired. In this case the leadership
+        moves again when that broker is fenced.
         """
         found = self.expired(monotonic_ms)
         if found is None:

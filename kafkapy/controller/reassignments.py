@@ -76,8 +76,8 @@ def list_partition_reassignments(
     """Returns the partitions with a reassignment in progress: of the `named` topics and partition ids, or of all topics
     if `named` is None. Partitions that do not exist are left out.
 
-    The result has a NoOpRecord. Only the active controller can commit it, so that a node that has lost the leadership
-    without having noticed does not report reassignments that its successor has cancelled.
+    The result has a NoOpRecord. Only the active controller can commit this record. A former controller that has not yet
+    noticed the loss of its leadership therefore does not report reassignments that its successor has cancelled.
     """
     by_name = image.topics.by_name
     if named is None:
