@@ -121,9 +121,9 @@ class KeyEndpoint:
     def _expedite(self, key_id: str) -> None:
         """Makes the thread retrieve the keys now, because a token has an unknown key id.
 
-        Does nothing if the id is longer than LONGEST_KEY_ID, if this method caused a retrieval for any id in the last
-        EXPEDITED_INTERVAL_S, or for the same id in the last MISSING_KEY_INTERVAL_S: a client must not cause many
-        requests to the identity provider.
+        A client must not cause many requests to the identity provider. The method therefore does nothing if the id is
+        longer than LONGEST_KEY_ID, or if it has caused a retrieval for any id in the last EXPEDITED_INTERVAL_S or for
+        the same id in the last MISSING_KEY_INTERVAL_S.
         """
         now_s = time.monotonic()
         with self._condition:

@@ -1,7 +1,7 @@
 """PEM (RFC 7468): blocks of Base64 between BEGIN and END lines.
 
-As in Apache Kafka, line ends may be any white space, because a configuration file has the text on one line, and the
-text outside the blocks is ignored.
+As in Apache Kafka, any white space is accepted as a line end, because a value in a configuration file has no line ends.
+Text outside the blocks is ignored.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ class _Rule(NamedTuple):
     """One rule of ssl.principal.mapping.rules. `pattern` is None for the rule DEFAULT, which returns the name
     unchanged.
 
-    An element of `replacement` is a literal text (str), the number of a group of the pattern (int), or the name of such
-    a group (as a tuple of one element).
+    An element of `replacement` is a literal text (str), the number of a group of the pattern (int), or the name of a
+    group (a tuple of one element).
     """
 
     pattern: re.Pattern[str] | None
