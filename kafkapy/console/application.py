@@ -84,8 +84,8 @@ class Console:
     def start_sampling(self) -> None:
         """Starts a thread for each cluster that samples its figures for the history.
 
-        Nothing is sampled if users log in with the cluster's credentials, because the history would show one user
-        topics that only another user may see.
+        Nothing is sampled if users log in with the cluster's credentials. The history could otherwise show a user
+        topics that the user may not see.
         """
         for sampler in self._samplers:
             sampler.start()

@@ -156,9 +156,9 @@ class Audit:
     def write(self, entry: Mapping[str, Any]) -> None:
         """Writes one record, `entry` as JSON with the time in ms since 1970 added. Blocks.
 
-        The key of the record is `entry["id"]`, which no other change has: the two records of a change belong together
-        also if the same user makes the same change twice at the same time, or if the topic is compacted. Raises Problem
-        if the record cannot be written.
+        The key of the record is `entry["id"]`, which no other change has. This key identifies the two records of one
+        change, even if the same user makes the same change twice at the same time, or if the topic is compacted. Raises
+        Problem if the record cannot be written.
         """
         if not self._topic:
             return

@@ -17,9 +17,9 @@ URLS_KEY = "kafkapy.metrics.urls"
 def addresses_of(place: str) -> tuple[PageAddress, ...]:
     """Returns the addresses that `place` names: URLs separated by commas, or a file.
 
-    The file is the configuration file of a broker with a metrics listener, or it has the URLs as
-    `kafkapy.metrics.urls`, with `kafkapy.metrics.username` and `kafkapy.metrics.password`, and the keys `ssl.*` of a
-    client for https. Raises ConfigError or ToolError.
+    The file is the configuration file of a broker with a metrics listener, or a file of properties. The properties are
+    `kafkapy.metrics.urls`, `kafkapy.metrics.username`, `kafkapy.metrics.password` and, for https, the keys `ssl.*` of a
+    client. Raises ConfigError or ToolError.
     """
     if not Path(place).is_file():
         return tuple(_address(each.strip()) for each in place.split(","))

@@ -157,9 +157,8 @@ class Sampler:
 class HistoryTopic:
     """The points of the week in a compacted topic, one record each.
 
-    The key of a record is the number of its five minutes in the week, below COARSE_POINTS. The point of the same five
-    minutes of the next week has the same key and replaces it in the topic, so that the topic keeps the points of one
-    week.
+    A week consists of COARSE_POINTS intervals of five minutes. The key of a record is the number of its interval in the
+    week. The point of the same interval in the next week has the same key, and compaction removes the older point.
     """
 
     def __init__(self, view: ClusterView, topic: str) -> None:
