@@ -52,9 +52,9 @@ def register(spark: Any) -> None:
 def registry_columns(rows: Any, schema: str, url: str, form: str, *, column: str = "value") -> Any:
     """Decodes the values in one column of the DataFrame `rows`. Each value names its schema in a schema registry.
 
-    Returns a DataFrame with the columns of `rows`, the columns of `schema` (Spark's DDL), which are null if a value
-    lacks them, and the column `error`, which says why a value cannot be decoded. A query fails if the registry cannot
-    be reached.
+    Returns a DataFrame with the columns of `rows`, the columns of `schema` (in Spark's DDL) and the column `error`. A
+    column of `schema` is null if the value does not have it. `error` says why a value cannot be decoded, and is null
+    otherwise. A query fails if the registry cannot be reached.
 
     url: the address of the registry, such as http://localhost:8081.
     form: avro, protobuf or json-schema; executors need its library (the extra `schemas`).

@@ -12,8 +12,8 @@ the batches. If the driver dies at any point, Spark repeats batch N. If the batc
 and the driver continues to commit. If the batch is done, the records that the tasks have written again are aborted.
 Otherwise the new attempts of the tasks have fenced the transactions of the earlier attempts.
 
-One case is not covered: if the driver is down for longer than transaction.timeout.ms after the decision, the brokers
-abort the transactions, and the commit fails with an error that says so.
+One case is not covered. If the driver is down for longer than transaction.timeout.ms after the decision, the brokers
+abort the transactions. The commit then fails with an error that reports this.
 """
 
 from __future__ import annotations
