@@ -260,9 +260,9 @@ class ControllerLoop:
     def _fail(self, error: BaseException) -> None:
         """Calls `on_fault` with `error` and logs it, if it is the first failure.
 
-        Must be called before any operation fails because of `error`. The thread that starts the node waits for such an
-        operation, the registration of the broker; when the operation has failed, that thread raises the exception that
-        `on_fault` was called with, because this exception says more than the KAFKA_STORAGE_ERROR of the operation.
+        Must be called before any operation fails because of `error`. The thread that starts the node waits for an
+        operation, which registers the broker. When this operation has failed, that thread raises the exception that
+        `on_fault` has received, because it says more than the KAFKA_STORAGE_ERROR of the operation.
         """
         if self._failure is None:
             self._failure = error

@@ -69,8 +69,8 @@ def format_node(
     changed, except that a directory without a directory id gets one. Returns the meta.properties of each directory.
 
     `voters` are the first voters of a dynamic quorum. If they contain this node, the directory with the metadata log
-    gets the directory id of this entry. `voters` is None if the configuration contains the voters, or if the node joins
-    a quorum that exists already.
+    gets the directory id that they have for this node. `voters` is None if the configuration contains the voters, or if
+    the node joins a quorum that exists already.
 
     `features` are pairs of a name and a level, metadata.version first. The first start of the node finalizes them, and
     stores the SCRAM `credentials`.

@@ -124,8 +124,8 @@ class LogScanner:
         segment.indexes.observe(position, summary.size, summary.last_offset, summary.max_timestamp)
 
     def _ensure_nothing_behind(self, segment: ScannedSegment, mapped: mmap.mmap) -> None:
-        """Raises StorageError if a valid batch begins somewhere after `segment.valid_size`, the position of the first
-        invalid byte. The rest of the file is then more than the incomplete write of a crash.
+        """Raises StorageError if a valid batch begins somewhere after the first invalid byte, which is at
+        `segment.valid_size`. The rest of the file is then more than the incomplete write of a crash.
 
         `mapped` is the content of the segment's file.
         """

@@ -51,8 +51,8 @@ class MetadataLog:
     def open(self, scanned: LogScanner, snapshot_end_offset: int) -> None:
         """Opens the log that `scanned` has read: removes an incomplete write at its end, or creates the first segment.
 
-        Replaces a log that ends before `snapshot_end_offset`, the end of the newest snapshot, with an empty log. Raises
-        StorageError.
+        Replaces the log with an empty one if it ends before `snapshot_end_offset`, which is the end of the newest
+        snapshot. Raises StorageError.
         """
         try:
             if scanned.segments and scanned.end_offset < snapshot_end_offset:

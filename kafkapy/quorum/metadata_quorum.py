@@ -223,8 +223,8 @@ class MetadataQuorum:
     def _load_snapshot(self, loader: MetadataLoader) -> None:
         """Replays the records of the newest snapshot into `loader`.
 
-        Adds the voters and kraft.version in the snapshot to `_changes`, the list of changes of the voter set, as its
-        first elements.
+        Makes the voters and kraft.version in the snapshot the first elements of `_changes`. This list has the changes
+        of the voter set and of kraft.version.
         """
         path = os.path.join(self.log.directory, snapshots.snapshot_name(self._snapshot_id))
         snapshot = snapshots.read_snapshot(path, self._snapshot_id)

@@ -24,8 +24,8 @@ logger = logging.getLogger("kafka.raft.FileQuorumStateStore")
 def read_election(directory: str) -> ElectionState | None:
     """Returns the content of the file quorum-state, in either of its versions: data_version 0 or 1.
 
-    Returns None if the file is missing, or, with a warning, if it cannot be read. A file of data_version 0 contains no
-    directory id of the vote.
+    Returns None if the file is missing. If it cannot be read, logs a warning and returns None. A file of data_version 0
+    contains no directory id of the vote.
     """
     path = os.path.join(directory, FILE_NAME)
     try:

@@ -59,9 +59,9 @@ class LeaderChange(NamedTuple):
 
 
 class AppendControl(NamedTuple):
-    """Appends one control batch at `base_offset`, the end of the log: LeaderChange, KRaftVersion (an int) and
-    KRaftVoters (a VoterSet), in the order of `records`. The driver calls `RaftMachine.appended` once the batch is
-    durable."""
+    """Appends one control batch at the end of the log (`base_offset`). Its records are LeaderChange, KRaftVersion (an
+    int) and KRaftVoters (a VoterSet), in the order of `records`. The driver calls `RaftMachine.appended` once the batch
+    is durable."""
 
     base_offset: int
     epoch: int

@@ -111,7 +111,8 @@ def _voter_error(node: RaftNode, sender_id: int, epoch: int) -> Error:
 
 
 def _is_addressee(node: RaftNode, key: ReplicaKey) -> bool:
-    """Returns True if a request to a voter is for this node and directory, or does not name its addressee."""
+    """Returns True if `key`, the addressee in a request, is this node with its directory, or if the request names no
+    addressee."""
     if key.node_id < 0:
         return True
     return key.node_id == node.config.node_id and key.directory_id in (ZERO_UUID, node.config.directory_id)

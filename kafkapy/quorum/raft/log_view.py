@@ -150,7 +150,8 @@ class LogView:
             self.snapshots.append(snapshot_id)
 
     def clean(self, start_offset: int, snapshots: list[OffsetAndEpoch]) -> None:
-        """Removes the log before `start_offset`, the end of a snapshot, and all snapshots except `snapshots`."""
+        """Removes the log before `start_offset`, and all snapshots except `snapshots`. A snapshot ends at
+        `start_offset`."""
         self.start_offset = start_offset
         self.snapshots = snapshots
         while len(self.epochs) > 1 and self.epochs[1][1] <= start_offset:

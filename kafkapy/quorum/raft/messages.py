@@ -34,7 +34,8 @@ class Destination(NamedTuple):
 
 
 class VoteRequest(NamedTuple):
-    """Asks a voter for its vote, or with `pre_vote` whether it would vote for the candidate (KIP-996).
+    """Asks a voter for its vote. If `pre_vote` is True, only asks whether the voter would vote for the candidate
+    (KIP-996).
 
     `voter` is the addressee, NO_REPLICA if the request does not name it (version 0).
     """

@@ -35,7 +35,7 @@ class Prospective:
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True if this node grants a vote (or with `pre_vote` a PreVote) to `candidate`.
+        """Returns True if this node grants a vote to `candidate`, or a PreVote if `pre_vote` is True.
 
         `is_up_to_date` is True if the candidate's log is not behind this node's log. This suffices for a PreVote; a
         vote is granted by the rules of `may_vote_for`.

@@ -20,8 +20,8 @@ def may_vote_for(candidate: ReplicaKey, voted: ReplicaKey | None, leader_id: int
 
 
 class Unattached:
-    """The state of a node that does not know the leader, or not its address. A voter becomes Prospective at
-    `deadline_ms`; for an observer, `deadline_ms` is FOREVER."""
+    """The state of a node that does not know the leader, or does not know the leader's address. A voter becomes
+    Prospective at `deadline_ms`; for an observer, `deadline_ms` is FOREVER."""
 
     __slots__ = ("deadline_ms", "epoch", "leader_id", "voted")
     name = "unattached"
@@ -34,7 +34,7 @@ class Unattached:
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True if this node grants a vote (or with `pre_vote` a PreVote) to `candidate`.
+        """Returns True if this node grants a vote to `candidate`, or a PreVote if `pre_vote` is True.
 
         `is_up_to_date` is True if the candidate's log is not behind this node's log. This suffices for a PreVote; a
         vote is granted by the rules of `may_vote_for`.
