@@ -94,7 +94,7 @@ def delete_acls(image: MetadataImage, filters: Sequence[AclFilter]) -> Controlle
 def check_new_acl(entry: AccessControlEntry) -> None:
     """Raises ApiError(INVALID_REQUEST) for an ACL that cannot exist.
 
-    As in Kafka, an operation that its resource type does not have is accepted, and the host is not checked.
+    As in Kafka, the host is not checked, and every operation is accepted for every resource type.
     """
     if entry.resource_type == ResourceType.CLUSTER and entry.resource_name != CLUSTER_NAME:
         raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")

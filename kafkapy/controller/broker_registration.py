@@ -40,7 +40,7 @@ def register_broker(
     """Registers a broker. The response is its broker epoch.
 
     A new incarnation is registered fenced and leaves every ISR; its epoch is the offset of the first record of the
-    batch. The same incarnation keeps its epoch and state, which is how a broker changes its listeners.
+    batch. If the same incarnation registers again, for example to change its listeners, it keeps its epoch and state.
 
     `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1 without a marker. If this epoch is not
     the epoch of the last registration, the broker may have lost records. It then also leaves the eligible leader

@@ -206,7 +206,7 @@ class BrokerSessions:
     def lowest_active_offset(self, image: MetadataImage) -> int | None:
         """Returns the lowest of the metadata offsets that active brokers have reported in heartbeats.
 
-        Returns None if there are no active brokers, and NOT_REPORTED if one has sent no heartbeat yet.
+        Returns None if there are no active brokers, and NOT_REPORTED if an active broker has sent no heartbeat yet.
         """
         offsets = []
         for broker in image.brokers.values():

@@ -61,7 +61,7 @@ def alter_client_quotas(
     """Changes quotas. The response has a result for each entity; an error of one does not affect the others.
 
     If an entity is repeated, its first change is made, and the result is nevertheless an error, as in Kafka.
-    `resolvable_hosts` contains those names of ip entities that are IP addresses or that DNS resolves.
+    `resolvable_hosts` contains the names of ip entities that are IP addresses or can be resolved by DNS.
     """
     records: list[MessageAndVersion] = []
     response: dict[QuotaEntity, ErrorMessage] = {}

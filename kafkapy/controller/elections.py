@@ -119,7 +119,8 @@ def elect_unclean_leaders(
 
 
 def _elect_at_most(max_elections: int, candidates: Iterable[PartitionChange]) -> ControllerResult[bool]:
-    """Returns the records of the first `max_elections` changes in `candidates` that change a partition.
+    """Returns the records of at most `max_elections` of the partition changes in `candidates`. Changes without effect
+    are skipped.
 
     The response is True if this limit was reached, so that more elections may be possible.
     """

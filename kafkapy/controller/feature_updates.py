@@ -44,11 +44,11 @@ class FeatureUpdate(NamedTuple):
 
 
 class QuorumVersion(NamedTuple):
-    """The kraft.version of the quorum, which control records determine, not the metadata records (KIP-853).
+    """The kraft.version of the quorum. It is determined by control records instead of metadata records (KIP-853).
 
-    If `level` is None, the metadata records determine the level. `refusal` is the reason
-    why the quorum cannot be upgraded now, for example that a voter has not sent its supported range yet; None if the
-    quorum can be upgraded. `voter_ids` are the controllers that must have registered before a feature is updated.
+    If `level` is None, the metadata records determine the level. `refusal` is the reason why the quorum cannot be
+    upgraded now, for example that a voter has not sent its supported range yet; None if the quorum can be upgraded.
+    `voter_ids` are the controllers that must have registered before a feature is updated.
     """
 
     level: int | None = None

@@ -36,9 +36,9 @@ class PartitionChanges:
     Not thread-safe. A replica is acceptable as leader if its broker is active and its log directory online.
 
     When a broker changes its state, the same batch of records also changes its partitions. The image still has the old
-    state of the broker, so that the parameters name the broker: `added` is acceptable although the image shows it as
-    fenced; `removed` and `unclean` are not acceptable and leave the ISR; `unclean` also leaves the eligible leader
-    replicas.
+    state of the broker. Parameters therefore name the brokers that change: `added` is acceptable although the image
+    shows it as fenced; `removed` and `unclean` are not acceptable and leave the ISR; `unclean` also leaves the eligible
+    leader replicas.
     """
 
     __slots__ = ("_added", "_image", "_leaving", "_settings", "_topic_rules", "_unclean")

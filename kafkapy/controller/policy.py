@@ -104,8 +104,8 @@ class Policies:
         return cls(_made(config, CREATE_TOPIC_KEY), _made(config, ALTER_CONFIG_KEY))
 
     def check_new_topic(self, request: CreateTopicRequest) -> None:
-        """Raises ApiError if the create-topic policy refuses the topic. If no policy is configured, every
-        topic is accepted."""
+        """Raises ApiError if the create-topic policy refuses the topic. If no policy is configured, every topic is
+        accepted."""
         if self._create_topic is not None:
             _ask(self._create_topic, request)
 

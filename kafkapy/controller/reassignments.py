@@ -42,9 +42,9 @@ def alter_partition_reassignments(
     """Begins, replaces or cancels reassignments. The response has a result for each element of `wanted`, in the same
     order.
 
-    An element of `wanted` is a partition and its target replicas, or None to cancel the reassignment of the partition.
-    If `allow_replication_factor_change` is False, a change of the number of replicas is refused. Raises
-    ApiError(POLICY_VIOLATION) if more records are needed than one batch can have.
+    An element of `wanted` is a pair of a partition and its target replicas. If the replicas are None, the reassignment
+    of the partition is cancelled. If `allow_replication_factor_change` is False, a change of the number of replicas is
+    refused. Raises ApiError(POLICY_VIOLATION) if more records are needed than one batch can have.
     """
     changes = PartitionChanges(image, settings)
     records: list[MessageAndVersion] = []
