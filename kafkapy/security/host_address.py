@@ -6,8 +6,8 @@ import socket
 
 
 def acl_host(address: str) -> str:
-    """Returns an IP address in the form that ACLs have: IPv6 addresses have eight groups without leading zeros, as Java
-    writes them (`0:0:0:0:0:0:0:1`), and an IPv4 address that is mapped to IPv6 is an IPv4 address."""
+    """Returns an IP address in the form that ACLs have. An IPv6 address has eight groups without leading zeros, as Java
+    writes it (`0:0:0:0:0:0:0:1`). An IPv4 address that is mapped to IPv6 is written as an IPv4 address."""
     if ":" not in address:
         return address
     plain, percent, zone = address.partition("%")

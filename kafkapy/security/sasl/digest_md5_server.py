@@ -160,7 +160,7 @@ def _required(directives: Mapping[str, bytes], key: str) -> bytes:
 
 
 def _hashed_bytes(text: str) -> bytes:
-    """Returns the bytes of a name or password that are hashed: ISO 8859-1 if all characters exist in it, otherwise
+    """Encodes a name or password for the hash: in ISO 8859-1 if this encoding has all its characters, otherwise in
     UTF-8 (RFC 2831, 2.1.2.1).
     """
     try:

@@ -51,8 +51,8 @@ class ServerMechanism(ABC):
     def step(self, token: bytes) -> bytes | None:
         """Handles a token of the client, and returns the answer to send, which may be empty; None sends no answer.
 
-        GSSAPI ends without an answer: a client that sends raw tokens, without Kafka's requests around them, would take
-        an empty answer for the response to its next request.
+        GSSAPI ends without an answer. A client that sends raw tokens, without Kafka's requests around them, would
+        otherwise take an empty answer for the response to its next request.
 
         Raises AuthenticationFailed or TemporaryFailure, after which the exchange must not be continued.
         """

@@ -31,8 +31,8 @@ _TIME = re.compile(rb"(\d{2}|\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z")
 class Certificate(NamedTuple):
     """The fields of a certificate. Times are seconds since 1970.
 
-    An alternative name is the number of its kind in GeneralName, and its text; a kind that has no text is shown in
-    hexadecimal.
+    An alternative name is a pair: the number of its kind in GeneralName, and its text. If the kind has no text form,
+    the text is hexadecimal.
     """
 
     der: bytes

@@ -108,7 +108,7 @@ def _load_trusted(context: ssl.SSLContext, material: TlsMaterial) -> None:
 def _as_file(content: bytes) -> Iterator[str]:
     """Yields the path of a temporary file with `content`, for functions that accept paths only.
 
-    The file is in memory if /proc exists. It is deleted at the end of the context.
+    The file is in memory if /proc exists. It is deleted at the end of the `with` block.
     """
     descriptor = os.memfd_create("kafkapy", os.MFD_CLOEXEC)
     try:
