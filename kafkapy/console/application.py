@@ -82,7 +82,7 @@ class Console:
             sampler.join(SAMPLER_STOP_S)
 
     def start_sampling(self) -> None:
-        """Starts a thread for each cluster that samples its figures for the history.
+        """Starts one thread for each cluster, which samples the cluster's figures for the history.
 
         Nothing is sampled if users log in with the cluster's credentials. The history could otherwise show a user
         topics that the user may not see.

@@ -154,7 +154,7 @@ class Audit:
         self._topic = topic
 
     def write(self, entry: Mapping[str, Any]) -> None:
-        """Writes one record, `entry` as JSON with the time in ms since 1970 added. Blocks.
+        """Writes `entry` as one record in JSON, with the time in ms since 1970 added. Blocks.
 
         The key of the record is `entry["id"]`, which no other change has. This key identifies the two records of one
         change, even if the same user makes the same change twice at the same time, or if the topic is compacted. Raises

@@ -218,8 +218,8 @@ class ClusterView:
     ) -> dict[TopicPartition, Ends]:
         """Returns the first and the end offset of each partition.
 
-        Sends two requests to each broker that leads any of them.
-        With `read_committed` the end is the last stable offset, otherwise the high watermark.
+        Sends two requests to each broker that leads any of the partitions. The end offset is the last stable offset if
+        `read_committed` is True, otherwise the high watermark.
         """
         key = ("ends", frozenset(partitions), read_committed)
         return self._cache.get(key, FRESH_S, lambda: self._read_ends(partitions, read_committed))

@@ -22,8 +22,8 @@ _MASKED = MASK.encode()
 class Mask(NamedTuple):
     """The masked parts of the records of one topic.
 
-    `headers` are names. `paths` are paths into a value that is JSON, each as its segments. A path through an array
-    applies to all elements, or to one element if the next segment is its index.
+    `headers` are names. `paths` are paths into a value that is JSON; each path is a sequence of its segments. A path
+    through an array applies to all elements, or to one element if the next segment is its index.
     """
 
     key: bool = False

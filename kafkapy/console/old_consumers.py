@@ -35,9 +35,9 @@ _LARGEST_OFFSET = (1 << 63) - 1
 class OldPartition(NamedTuple):
     """A partition of which a group has an offset or an owner in ZooKeeper.
 
-    `offset` is None if the group has no offset, or if its node is no number. `committed_ms` is the time of the last
-    commit in ms since 1970: the time at which the offset's node was last changed. `owner` is the id of the thread that
-    reads the partition, or "" if no thread does.
+    `offset` is None if the group has no offset, or if the node of the offset does not contain a number. `committed_ms`
+    is the time of the last commit in ms since 1970: the time at which the offset's node was last changed. `owner` is
+    the id of the thread that reads the partition, or "" if no thread does.
     """
 
     partition: TopicPartition
@@ -61,7 +61,8 @@ class OldMember(NamedTuple):
 
 
 class OldGroup(NamedTuple):
-    """A group of old consumers. `partitions` is None if the limits of `_Reader` were reached before they were read.
+    """A group of old consumers. `partitions` is None if the partitions were not read, because a limit of `_Reader` was
+    reached before.
 
     `members` is the number of its members.
     """

@@ -114,8 +114,8 @@ def _describe(visit: Visit, group: str) -> GroupDescription:
 def _lag_values(visit: Visit, group: str, described: GroupDescription | None, *, with_times: bool) -> dict[str, Any]:
     """Returns the values about lag for a page's template: the lag of each partition, the total, and the verdicts.
 
-    `described` is None if the group's members are unknown. If `with_times`, the times of the first unread records are
-    read, too. Stores a sample of the group for later verdicts.
+    `described` is None if the group's members are unknown. If `with_times` is True, the times of the first unread
+    records are read, too. Stores a sample of the group for later verdicts.
     """
     offsets = _offsets(visit, group)
     lags = partition_lags(visit.cluster, described, offsets)

@@ -230,8 +230,8 @@ def show_record(visit: Visit) -> Page | Response:
 
 
 def _again(topic: str, record: Record) -> str:
-    """Returns the query of a URL. The URL is that of the form that writes a record, and the query fills the form with
-    the content of `record`.
+    """Returns the query of a URL. The URL opens the form that writes a record, and the query fills the form with the
+    content of `record`.
 
     Returns "" if the query would be too long for a URL.
     """
