@@ -220,9 +220,9 @@ def _client_properties(
 ) -> ClientProperties:
     """Returns the client properties among the options: the options kafka.*, without this prefix.
 
-    `given` has all options, `refused` maps keys that the user must not set to the reason, and `rows` describes each key
-    that the client has; other keys are left out. Raises ConfigError if kafka.bootstrap.servers is missing, for a
-    refused key and for a value that the client does not accept.
+    `given` has all options. `refused` has the keys that the user must not set, each with the reason. `rows` describes
+    the keys that the client has; other keys are left out. Raises ConfigError if kafka.bootstrap.servers is missing, for
+    a refused key and for a value that the client does not accept.
     """
     properties = {name.removeprefix("kafka."): given[name] for name in given if name.startswith("kafka.")}
     if not properties.get("bootstrap.servers"):

@@ -56,7 +56,7 @@ def _skip(options: ReadOptions, wanted: OffsetRange, start: int, error: NoOffset
 
     The result is `start` itself if the log still has this offset. If the first offset of the log is above `start`, the
     result is the first offset. Otherwise it is the end of the range. Reports a loss if `start` is out of range or the
-    log was truncated: raises DataLossError if failOnDataLoss is true.
+    log was truncated: raises DataLossError if failOnDataLoss is true, and logs a warning otherwise.
     """
     cluster = SourceCluster(options)
     try:

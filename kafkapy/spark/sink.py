@@ -32,8 +32,8 @@ _TRANSACTION_S = 120.0
 class TaskWritten(WriterCommitMessage):
     """The message of a task to the driver: the number of records, and the transaction that the driver ends.
 
-    `transaction` is None without transactions and for a task without records. `query_id` is set by streams with
-    transactions, because Spark passes it only to tasks.
+    `transaction` is None if the query does not use transactions, or if the task has no records. `query_id` is set by
+    streams with transactions, because Spark passes it only to tasks.
     """
 
     def __init__(

@@ -69,7 +69,7 @@ def abort_tasks(options: WriteOptions, messages: Iterable[Any]) -> None:
 def is_batch_pending(options: WriteOptions) -> bool:
     """Returns whether the ledger has a batch whose transactions are not all committed.
 
-    The driver has decided to commit that batch before; the batch that runs now is its repetition.
+    In this case the driver has already decided to commit that batch, and the batch that runs now repeats it.
     """
     with SinkLedger(options) as ledger:
         entry = ledger.read()

@@ -89,8 +89,8 @@ class OffsetRange(NamedTuple):
 class BatchPlan(NamedTuple):
     """The ranges of offsets of a micro-batch, the partitions without a known start, and the losses of records as texts.
 
-    The first offset to read in a partition is in the stream offset at which the batch begins or in that at which it
-    ends. A partition is in `unknown` if neither of them contains this offset.
+    The first offset to read in a partition is contained in the stream offset at which the batch begins, or in the one
+    at which it ends. A partition is in `unknown` if neither of the two contains it.
     """
 
     ranges: list[OffsetRange]

@@ -161,7 +161,8 @@ class StreamPosition:
         report_loss(loss, fails=self._options.fail_on_data_loss)
 
     def _until_target(self, latest: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Returns for each partition the offset up to which the query may read, which is normally that in `latest`.
+        """Returns for each partition the offset up to which the query may read, which is normally the offset in
+        `latest`.
 
         If `stop_at_latest` was called, the offset is at most the end of the partition at the time of that call. It is 0
         for a partition that was created after the call.
