@@ -37,8 +37,8 @@ class Node(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The text that names the node in messages: "broker 1 (localhost:9092)" or "bootstrap server localhost:9092".
-        """
+        """The text that names the node in messages: "broker 1 (localhost:9092)" or "bootstrap server
+        localhost:9092"."""
         if self.node_id < 0:
             return f"bootstrap server {self.host}:{self.port}"
         kind = "coordinator" if self.node_id > LARGEST_BROKER_ID else "broker"

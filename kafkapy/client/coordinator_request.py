@@ -1,5 +1,5 @@
-"""Sends requests to a coordinator and blocks until they succeed; repeats them after retriable errors, up to a time-out.
-"""
+"""Sends requests to a coordinator and blocks until they succeed; repeats them after retriable errors, up to
+a time-out."""
 
 from __future__ import annotations
 

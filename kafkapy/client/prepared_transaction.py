@@ -1,5 +1,5 @@
-"""Prepared transactions: a producer writes the records, and another process commits or aborts them (compare KIP-939).
-"""
+"""Prepared transactions: a producer writes the records, and another process commits or aborts them (compare
+KIP-939)."""
 
 from __future__ import annotations
 

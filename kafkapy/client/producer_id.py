@@ -42,8 +42,8 @@ class ProducerIdSource:
 
     @property
     def is_ending(self) -> bool:
-        """Returns False, because this producer has no transaction. At the end of a transaction batches do not linger.
-        """
+        """Returns False, because this producer has no transaction. At the end of a transaction batches do
+        not linger."""
         return False
 
     def failure_of_batches(self) -> ApiError | None:

@@ -113,8 +113,8 @@ def denied_names(
 
 
 def denied_topics(context: RequestContext, operation: Operation, names: Iterable[str]) -> AbstractSet[str]:
-    """Returns the topics on which the client may not perform the operation. Without an authorizer the result is empty.
-    """
+    """Returns the topics on which the client may not perform the operation. Without an authorizer the result
+    is empty."""
     return denied_names(context, operation, ResourceType.TOPIC, names)
 
 

@@ -55,8 +55,8 @@ class ControllerChannels(NamedTuple):
 
     @classmethod
     def open(cls, config: BrokerConfig, thread: NodeThread, find_controller: FindController) -> ControllerChannels:
-        """Creates the channels. Each channel connects at its first use, to the address that `find_controller` returns.
-        """
+        """Creates the channels. Each channel connects at its first use, to the address that
+        `find_controller` returns."""
 
         def channel(name: str, retry_timeout_ms: int | None) -> ControllerChannel:
             return ControllerChannel(

@@ -86,8 +86,8 @@ class ZooKeeperService:
         return None if self.server is None else ConsumerOffsets(self.server, self.settings.view_chroot)
 
     def start(self) -> None:
-        """Asks the controller to create the internal topic if it does not exist; repeats this until the topic exists.
-        """
+        """Asks the controller to create the internal topic if it does not exist; repeats this until the
+        topic exists."""
         if ZOOKEEPER_TREE_TOPIC in self._image().topics.by_name:
             self._timer = None
             return

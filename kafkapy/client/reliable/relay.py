@@ -315,8 +315,8 @@ class Relay(Closing):
         self._live_producer()
 
     def _live_producer(self) -> Producer:
-        """Returns a producer that can begin a transaction; waits without a time limit while no broker can be reached.
-        """
+        """Returns a producer that can begin a transaction; waits without a time limit while no broker can be
+        reached."""
         while self._producer is None or self._has_new_positions:
             try:
                 if self._producer is None:

@@ -1,5 +1,5 @@
-"""Evaluates clients' regular expressions on a separate thread, so that the thread that owns the groups does not wait.
-"""
+"""Evaluates clients' regular expressions on a separate thread, so that the thread that owns the groups does
+not wait."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ Responses = Mapping[TopicPartition, PartitionResponse]
 
 
 def produce_error(request: ProduceRequest, version: int, error: Error, message: str | None) -> ProduceResponse | None:
-    """Returns a response with `error` for every partition, or None if the request has acks=0, which gets no response.
-    """
+    """Returns a response with `error` for every partition, or None if the request has acks=0, which gets no
+    response."""
     if request.acks == 0:
         return None
     has_message = message is not None and message != error.message
