@@ -4,7 +4,7 @@
              -> ProducersState -> ProducerTable -> ProducerEntry
 
 The storage classes extend these classes and use the fields as their attributes; the gate uses the same fields without
-the interpreter lock. Only the owner thread writes them.
+the interpreter lock. Only the thread that owns the log, which is the reactor's, writes them.
 """
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t

@@ -54,7 +54,7 @@ cdef class PartitionState:
     cdef readonly int append_errno
     cdef bint is_waking                  # the partition is in the gate's list for Python
     cdef int64_t last_request_serial     # of the last request that named it; twice: declined
-    # The batches gathered in this wake-up; gathered_count is 0 while the owner thread runs Python.
+    # The batches gathered in this wake-up; gathered_count is 0 while the reactor's thread runs Python.
     cdef int gathered_count
     cdef int first_gathered              # indexes of GateContext.batches
     cdef int last_gathered
@@ -65,7 +65,7 @@ cdef class PartitionState:
     cdef PyObject *find_replica(self, int32_t broker_id) noexcept nogil
     # `min.insync.replicas`, but at most the number of replicas.
     cdef int minimal_isr_size(self) noexcept nogil
-    # Raises the high watermark if possible, and returns whether it rose.
+    # Increases the high watermark if possible, and returns whether it rose.
     cdef bint advance_high_watermark(self, LogState log, int64_t monotonic_ms) noexcept nogil
     # Returns whether a follower outside of the ISR gets no records now, because the rate of throttled partitions is
     # exceeded (KIP-73).

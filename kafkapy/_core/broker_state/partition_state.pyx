@@ -82,7 +82,8 @@ cdef class PartitionState:
             replica.is_in_maximal_isr = replica.broker_id in maximal_isr
 
     def raise_high_watermark(self, int64_t monotonic_ms):
-        """Raises the high watermark to the largest offset that all replicas in the ISR have; returns whether it rose.
+        """Increases the high watermark to the largest offset that all replicas in the ISR have; returns whether it
+        rose.
 
         Replicas that are proposed for the ISR, or are caught up and may soon enter it, count as well. The high
         watermark does not rise while the ISR is smaller than `min.insync.replicas`.
@@ -107,7 +108,7 @@ cdef class PartitionState:
         self.watch(is_from_follower)
 
     cdef void watch(self, bint is_from_follower) noexcept nogil:
-        if is_from_follower or self.replica_count == 0:  # without followers each append raises the high watermark
+        if is_from_follower or self.replica_count == 0:  # without followers each append increases the high watermark
             self.is_watched = True
         if not is_from_follower:
             self.is_commit_watched = True

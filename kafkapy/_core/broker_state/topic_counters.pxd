@@ -1,5 +1,5 @@
 # Counters of the records and requests of a topic. The gate counts by the functions below without the interpreter lock,
-# the Python path by the methods. Only the owner thread writes; any thread reads.
+# the Python path by the methods. Only the reactor's thread writes; any thread reads.
 from libc.stdint cimport int64_t
 
 cdef enum:

@@ -11,7 +11,8 @@ COUNTER_NAMES = (
 
 
 cdef class TopicCounters:
-    """The counters of one topic since the broker began to host it. Written by the owner thread, read by any thread."""
+    """The counters of one topic since the broker began to host it. Written by the reactor's thread, read by any
+    thread."""
 
     def __init__(self, bytes labels=b"", TopicCounters total=None):
         """Creates counters with the value 0. `labels` is the text that names the topic on the page of metrics.

@@ -35,7 +35,8 @@ cdef class IndexFile:
 
     Invariant: entries * entry_size <= length. `length` is at most `max_size` rounded down to whole entries, unless the
     file was longer when it was opened.
-    Threading: lookups by any thread, everything else by the owner thread (all under the interpreter lock).
+    Threading: any thread may look up entries; only the thread that owns the log may do anything else. All calls are
+    made under the interpreter lock.
     """
 
     cdef int map_file(self, int fd) except -1:

@@ -11,7 +11,7 @@ cdef class OffsetIndex(IndexFile):
     cdef readonly int64_t last_offset            # base_offset if there is no entry
 
     cdef int load_last(self) except -1
-    # Returns INDEX_OK, another INDEX_ status, or -errno. Only the owner thread may call it.
+    # Returns INDEX_OK, another INDEX_ status, or -errno. Only the thread that owns the log may call it.
     cdef int append_entry(self, int64_t offset, int64_t position) noexcept nogil
     # Returns the position of the last entry at or below the offset, 0 if there is none.
     cdef int64_t position_of(self, int64_t offset) noexcept nogil

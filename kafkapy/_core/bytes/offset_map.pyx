@@ -163,7 +163,7 @@ cdef class OffsetMap:
         return -1
 
     def note_offset(self, int64_t offset):
-        """Raises `latest_offset` to `offset`: the map now has the keys of the log up to this offset, inclusive.
+        """Increases `latest_offset` to `offset`: the map now has the keys of the log up to this offset, inclusive.
 
         Does nothing if `latest_offset` is higher already.
         """

@@ -1,6 +1,6 @@
 """The open file of a log segment, and slices of it that a response may hold until it is sent.
 
-    append (owner thread) --pwritev--> file <--pread / sendfile-- any thread, through FileRange
+    append (the log's thread) --pwritev--> file <--pread / sendfile-- any thread, through FileRange
 
 Leaf functions return a negative errno instead of raising; the gate's data path calls them.
 """

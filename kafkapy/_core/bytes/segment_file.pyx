@@ -104,7 +104,7 @@ cdef class SegmentFile:
     """The open file of one segment, which owns the descriptor.
 
     Invariant: 0 <= size <= length on disk; bytes before `size` never change except by `truncate`.
-    Threading: append, truncate, rename and close belong to the owner thread; reads and slices to any thread.
+    Threading: only the thread that owns the log may append, truncate, rename and close; any thread may read and slice.
     """
 
     def __cinit__(self, path, *, bint create=False, int64_t preallocate=0):
@@ -151,7 +151,8 @@ cdef class SegmentFile:
     def append(self, buffers):
         """Appends the bytes-like objects of a sequence as one write; returns the position of the first byte.
 
-        Raises OSError and appends nothing if the write fails. Only the owner thread may call it. *Borrows* the buffers.
+        Raises OSError and appends nothing if the write fails. Only the thread that owns the log may call it. *Borrows*
+        the buffers.
         """
         self._check_open()
         cdef list held = list(buffers)

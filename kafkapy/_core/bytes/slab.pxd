@@ -17,7 +17,7 @@ cdef struct Slab:
     Slab *next                      # in a free list or in the pool's returned stack
 
 cdef struct SlabPool:
-    Slab *free[SLAB_CLASSES]        # owner thread only
+    Slab *free[SLAB_CLASSES]        # used only by the thread that owns the pool
     Slab *returned                  # atomic stack: pushed by any thread, emptied by the owner
     size_t cached_bytes             # memory in the free lists
     size_t cache_limit

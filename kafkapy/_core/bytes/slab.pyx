@@ -2,8 +2,8 @@
 
 A slab is a block of memory with an atomic reference count. Its pool *owns* it. Each caller of `slab_retain` *pins* it,
 for a request, the unparsed bytes of a connection, or a response that is being sent. The last `slab_release` pushes the
-slab on the pool's stack of returned slabs, on any thread; only the owner thread takes slabs from there, so no lock is
-needed. The pool exists until its owner and its last slab are released.
+slab on the pool's stack of returned slabs, on any thread; only the thread that owns the pool takes slabs from there, so
+no lock is needed. The pool exists until its owner and its last slab are released.
 
 Sizes are powers of two. Only a slab with exactly one pin may grow, such as the slab of a large frame that is still
 arriving.
@@ -98,7 +98,7 @@ cdef void slab_pool_destroy(SlabPool *pool) noexcept nogil:
 cdef void collect_returned(SlabPool *pool) noexcept nogil:
     """Makes the slabs that other threads have released available again, and frees those beyond the cache limit.
 
-    Only the owner thread may call it.
+    Only the thread that owns the pool may call it.
     """
     cdef Slab *slab
     cdef Slab *following
@@ -117,7 +117,8 @@ cdef void collect_returned(SlabPool *pool) noexcept nogil:
 
 
 cdef void slab_pool_trim(SlabPool *pool, size_t keep_bytes) noexcept nogil:
-    """Frees cached slabs, largest first, until at most `keep_bytes` are cached. Only the owner thread may call it."""
+    """Frees cached slabs, largest first, until at most `keep_bytes` are cached. Only the thread that owns the pool may
+    call it."""
     cdef int index = SLAB_CLASSES - 1
     cdef Slab *slab
     collect_returned(pool)
@@ -145,7 +146,7 @@ cdef Slab *take_free(SlabPool *pool, int index) noexcept nogil:
 cdef Slab *slab_take_cached(SlabPool *pool, size_t capacity) noexcept nogil:
     """Returns a cached slab of the smallest size class for `capacity` bytes, pinned once; NULL if none is cached.
 
-    Only the owner thread may call it.
+    Only the thread that owns the pool may call it.
     """
     cdef int index = class_of(capacity)
     if index < 0:
@@ -157,7 +158,7 @@ cdef Slab *slab_take_cached(SlabPool *pool, size_t capacity) noexcept nogil:
 cdef Slab *slab_take(SlabPool *pool, size_t capacity) noexcept nogil:
     """Returns a slab of at least `capacity` bytes, pinned once; NULL if there is not enough memory.
 
-    Only the owner thread may call it.
+    Only the thread that owns the pool may call it.
     """
     cdef Slab *slab = slab_take_cached(pool, capacity)
     cdef int index

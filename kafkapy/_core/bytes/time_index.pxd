@@ -12,5 +12,6 @@ cdef class TimeIndex(IndexFile):
     cdef readonly int64_t last_offset            # base_offset if there is no entry
 
     cdef int load_last(self) except -1
-    # Returns INDEX_OK, INDEX_UNCHANGED, another INDEX_ status, or -errno. Only the owner thread may call it.
+    # Returns INDEX_OK, INDEX_UNCHANGED, another INDEX_ status, or -errno. Only the thread that owns the log may call
+    # it.
     cdef int append_entry(self, int64_t timestamp, int64_t offset, bint skip_full_check) noexcept nogil

@@ -467,8 +467,8 @@ cdef class Writer:
     cpdef int write_nullable_records(self, value, bint compact) except -1:
         """Writes the length and the record bytes, a bytes-like object or a file range; None is written as null.
 
-        A file range is any object with a length and `read()`. Large record bytes and file ranges are not copied, but
-        *pinned* until the result of `chunks` is no longer used.
+        A file range is any object with a length and `read()`. Large record bytes and file ranges are not copied. The
+        writer and the result of `chunks` refer to them, so that they are not freed as long as one of the two exists.
         """
         cdef Py_ssize_t length
         if value is None:

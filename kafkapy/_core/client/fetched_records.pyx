@@ -542,11 +542,12 @@ cdef class FetchedRecords(FetchedBatches):
         return AT_RECORD
 
     cdef int fill_old_records(self, RecordColumns *columns, const uint8_t *topic) except -1:
-        """Adds `old_records`, the messages of magic 0 or 1 that were decoded last, to the columns, one row for each
-        message.
+        """Adds one row to the columns for each message in `old_records`, the messages of magic 0 or 1 that were decoded
+        last.
 
-        Returns AT_RECORD if no old records are left. Returns NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY if a row cannot
-        be added; the messages without a row then stay in `old_records`.
+        Returns 0 (AT_RECORD) if all messages have been added, so that the caller can go on to the next batch. If a row
+        cannot be added, returns the reason: NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY. The messages without a row then
+        stay in `old_records`.
         """
         cdef int64_t key_size, value_size
         cdef int status

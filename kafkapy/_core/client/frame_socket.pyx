@@ -173,7 +173,7 @@ cdef class FrameSocket:
         return got
 
     def take_ahead(self):
-        """Raises the low-water mark, so that the kernel receives more before the next `receive`.
+        """Increases the low-water mark, so that the kernel receives more before the next `receive`.
 
         The mark is the number of received bytes below which the kernel does not wake a reader. While fewer bytes than
         the mark are unread, the kernel acknowledges data at once. When more are unread, it acknowledges data only after

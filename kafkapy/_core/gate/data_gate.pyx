@@ -226,9 +226,10 @@ cdef class DataGate(GateContext):
                 del self.topic_numbers[topic]
 
     cdef int number_partition(self, PartitionState partition, str topic) except -1:
-        """Stores the number of the topic in the partition; a new topic gets the next number.
+        """Sets `topic_number` of the partition to the number of its topic; a topic without a number gets the next one.
 
-        A number is used for one topic only, also after the deletion of the topic.
+        ClientRights identifies topics by these numbers. A number is used for one topic only, also after the deletion of
+        the topic.
         """
         cdef list entry = self.topic_numbers.get(topic)
         if entry is None:
@@ -271,7 +272,7 @@ cdef class DataGate(GateContext):
         return verdict, awaited, self.max_wait_ms, self.read_replica_id
 
     def serve_held(self, Request request not None, *, bint at_deadline=False):
-        """Tries again to serve a fetch that waits for data, and returns the verdict. Called in phase 2.
+        """Tries again to serve a fetch that waits for data; returns ANSWERED, DECLINED or WAITS. Called in phase 2.
 
         ANSWERED: the answer is in the output, or the connection was closed and needs no answer. DECLINED: the gate has
         changed nothing, and Python has to serve the fetch. `has_lost_partition` is then True if this broker no longer

@@ -9,7 +9,7 @@ to a replica in another rack; a session that begins, ends or changes its partiti
 from this log; an offset that is out of range; a read_committed fetch of a log that may have open or aborted
 transactions; a segment whose files are not open yet. tests/property/test_gate_twin.py compares both paths' answers.
 
-When a follower's fetch arrives, its position is recorded, which may raise the high watermark and complete produce
+When a follower's fetch arrives, its position is recorded, which may increase the high watermark and complete produce
 requests. A fetch that finds too few bytes has to wait. Python stores the request (replica/held_fetch), and presents it
 to the gate again after an append or a rise of the high watermark, and at the deadline. Until then nothing else changes,
 not even the fetch session (docs/decisions/held-fetch.md shows the sequence).

@@ -1,9 +1,9 @@
 """Fetches of followers in the gate: updates the leader's state of the follower, and the high watermark.
 
-A follower's fetch acknowledges all records below its offset, and may raise the high watermark. The gate then completes
-its produce requests that waited for this, and notifies Python if a request in a purgatory may have waited for it. If a
-follower may be added to the ISR, the gate declines the fetch, and Python proposes the follower to the controller.
-Partition.fetch_records does the same on the Python path.
+A follower's fetch acknowledges all records below its offset, and may increase the high watermark. The gate then
+completes its produce requests that waited for this, and notifies Python if a request in a purgatory may have waited for
+it. If a follower may be added to the ISR, the gate declines the fetch, and Python proposes the follower to the
+controller. Partition.fetch_records does the same on the Python path.
 """
 
 from cpython.ref cimport PyObject
@@ -73,8 +73,9 @@ cdef void count_sent(GateContext gate, const FetchedPartition *read, PartitionSt
 
 cdef void record_follower(GateContext gate, const FetchRequest *request, const FetchedPartition *read,
                           PartitionState partition, ReplicaState replica, LogState log) noexcept nogil:
-    """Stores the offsets in a follower's fetch of one partition in `replica`, the leader's state of the follower.
+    """Stores what a follower's fetch says about one partition, and advances the high watermark if possible.
 
+    The fetch offset and the follower's log start offset are stored in `replica`, the leader's state of the follower.
     The Python path for this is Partition._update_follower.
     """
     cdef bint is_risen
@@ -96,8 +97,8 @@ cdef inline void record_read(GateContext gate, const FetchRequest *request, cons
 cdef void record_positions(GateContext gate, const FetchRequest *request, int count, int verdict) noexcept nogil:
     """Records the follower's position in each partition of its fetch.
 
-    Does nothing for a consumer, for a fetch that has waited and is presented to the gate again, and if `verdict` says
-    that the gate declines the fetch.
+    Does nothing for a consumer, for a fetch that has waited and is presented to the gate again, and if `verdict` is
+    GATE_DECLINED, which means that Python has to serve the fetch.
     """
     cdef int index
     if request.replica_id == CONSUMER or request.moment != FETCH_ON_ARRIVAL or verdict == GATE_DECLINED:

@@ -1,4 +1,4 @@
-"""The gate's memory between gathering requests and finishing them. The owner thread runs no Python code in between.
+"""The gate's memory between gathering requests and finishing them. The reactor's thread runs no Python code in between.
 
     requests[n] -> batches[first_batch : first_batch + batch_count]      in the order of the request
     partition   -> batches[first_gathered] -> next -> next               in the order of their offsets

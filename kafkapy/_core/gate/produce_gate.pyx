@@ -386,7 +386,7 @@ cdef void finish_partition(GateContext gate, PartitionState partition, LogState 
 
 
 cdef void finish_replicated(GateContext gate, PartitionState partition, LogState log) noexcept nogil:
-    """Raises the high watermark of a replicated partition if possible, and completes requests that wait for it."""
+    """Increases the high watermark of a replicated partition if possible, and completes requests that wait for it."""
     if partition.advance_high_watermark(log, gate.shared.monotonic_ms):
         complete_reached(gate, partition)
         if partition.is_commit_watched:

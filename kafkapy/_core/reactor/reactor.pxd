@@ -21,7 +21,7 @@ cdef class Reactor:
     cdef int64_t last_busy_ms       # time of the last wake-up that received something
     cdef int64_t seen_received      # bytes_received at that time
     cdef bint wakeup_sent           # the eventfd was written and not read yet; guarded by the interpreter lock
-    cdef bint posted_here           # the owner thread itself posted
+    cdef bint posted_here           # the reactor's thread itself posted
     cdef bint watch_ready
     cdef bint interrupted           # epoll_wait was interrupted: signal handlers are due
     cdef public object dispatch

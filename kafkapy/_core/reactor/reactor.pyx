@@ -6,11 +6,12 @@ Phase 1 (`reactor_input`) reads up to 64 ready sockets, splits frames and presen
 that serves usual Produce and Fetch requests. Phase 2 enters the interpreter once. It reports closed connections, and
 runs the callbacks of watched descriptors, posted callbacks and expired timers. Then it calls `dispatch` with all
 requests that the gate did not serve. It repeats the call for pipelined requests, a limited number of times. Phase 3
-(`reactor_output`) writes all answers. Sockets are edge triggered, so that muting a socket costs no system call.
-Connections that this process opens (`adopt_outgoing`) receive responses, which phase 2 passes to callbacks.
+(`reactor_output`) writes all answers. Sockets are edge triggered: no system call is needed to stop reading from a
+client over its quota (Kafka's muting). Phase 2 passes responses on outgoing connections (`adopt_outgoing`) to
+callbacks.
 
-Other threads may call `post`, `stop` and `Connection.close`; everything else belongs to the thread in `run`. Before
-`run` the thread that sets up the broker may call the rest too.
+Other threads may call `post`, `stop` and `Connection.close`; everything else may be called only by the reactor's
+thread, which runs `run`. Before `run`, the thread that sets up the broker may call all methods.
 """
 
 import sys

@@ -51,7 +51,8 @@ cdef int write_answer(ReactorState *shared, ConnectionState *connection, chunks)
 cdef int append_chunk(ReactorState *shared, ConnectionState *connection, chunk, int64_t *total) except -1:
     """Appends a chunk to the connection's output, and adds its length in bytes to `total`.
 
-    A long chunk and a FileRange are *pinned* until they are sent; a short chunk is copied.
+    A short chunk is copied. A long chunk and a FileRange are not copied, and are *pinned*: they are not freed before
+    they are sent.
     """
     cdef OutputChunk *piece
     cdef Py_buffer view
@@ -149,7 +150,7 @@ cdef class Connection:
         """Answers the request that is being processed. Does nothing if the connection is closed.
 
         `chunks` are the parts of the answer, without the size prefix: bytes-like objects and FileRanges, which are
-        *pinned* until they are sent. None sends no answer.
+        *pinned*: they are not freed before they are sent. None sends no answer.
         """
         cdef ConnectionState *native = self.native
         if native.closed or native.closing:
@@ -337,10 +338,10 @@ cdef class OutgoingConnection(Connection):
         """Sends one frame. Does nothing if the connection is closed.
 
         `chunks` are the parts of the frame, without the size prefix: bytes-like objects and FileRanges, which are
-        *pinned* until they are sent. If `at_once` is set, or if more than GATHER_LIMIT bytes wait, all waiting frames
-        are written immediately, so that the peer can begin to work. Otherwise the frame waits until the reactor writes
-        all answers (phase 3), so that one system call writes several frames. Bytes that the socket does not accept
-        wait, too.
+        *pinned*: they are not freed before they are sent. If `at_once` is set, or if more than GATHER_LIMIT bytes wait,
+        all waiting frames are written immediately, so that the peer can begin to work. Otherwise the frame waits until
+        the reactor writes all answers (phase 3), so that one system call writes several frames. Bytes that the socket
+        does not accept wait, too.
         """
         cdef ConnectionState *native = self.native
         if native.closed or native.closing:
