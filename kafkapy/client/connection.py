@@ -235,8 +235,8 @@ class Connection:
             self.close(self._failure(error))
 
     def read_ahead(self) -> None:
-        """Raises the socket's low-water mark, so that the kernel goes on receiving a fetch response until the next step
-        (pass of the network loop).
+        """Increases the socket's low-water mark, so that the kernel goes on receiving a fetch response until the next
+        step (pass of the network loop).
 
         Called only if no thread waits for the socket, because the mark would delay the end of its wait. Does nothing
         unless the oldest request without a response is a fetch.

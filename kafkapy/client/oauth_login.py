@@ -78,7 +78,8 @@ class Renewal(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A token and the wall-clock times in seconds of its claims. Its representation hides the text."""
+    """A token for OAUTHBEARER, and the times at which it was issued and at which it expires, in seconds since 1970. Its
+    `repr` does not contain the token's text, which is secret."""
 
     text: str
     issued_s: float
@@ -175,8 +176,9 @@ class OauthLogin:
     def _next(self) -> tuple[Token, dict[str, str]]:
         """Retrieves a token; returns it and the SASL extensions to send with it.
 
-        Raises AuthenticationError if no token can be retrieved, or the token or its extensions are invalid. As in
-        Java's client, an expired JSON web token that is retrieved as text is not refused here; the broker refuses it.
+        Raises AuthenticationError if no token can be retrieved, or the token or its extensions are invalid. Also raises
+        it for an expired token, but only if the application's function has returned a RetrievedToken. If the function
+        has returned a str, the broker refuses an expired token, as in Java's client.
         """
         retrieved, now_s = self._retrieve(), time.time()
         if isinstance(retrieved, str):

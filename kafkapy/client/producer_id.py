@@ -22,8 +22,8 @@ class ProducerIdSource:
     `highest_produce_version` limits the version of Produce requests; None is no limit.
 
     If a batch with a sequence number was given up, the leader of its partition may lack this number. The epoch is then
-    raised, and the sequence numbers of the partition start at 0 again, as the leader expects of a new epoch (KIP-360).
-    The unfinished batches of other partitions keep their epoch.
+    increased, and the sequence numbers of the partition start at 0 again, as the leader expects of a new epoch
+    (KIP-360). The unfinished batches of other partitions keep their epoch.
     """
 
     highest_produce_version: int | None = None
@@ -61,7 +61,8 @@ class ProducerIdSource:
         return max(self._not_before_ms, monotonic_ms + 1)
 
     def run(self, monotonic_ms: int, in_flight: AbstractSet[ProducerBatch]) -> bool:
-        """Raises the epoch or requests a producer id if it is necessary; then returns whether batches may be sent now.
+        """Increases the epoch or requests a producer id if it is necessary; then returns whether batches may be sent
+        now.
 
         Without idempotence the result is always True.
 
@@ -80,7 +81,7 @@ class ProducerIdSource:
         return True
 
     def on_sequence_given_up(self, batch: ProducerBatch, *, is_refused: bool = False) -> None:
-        """Records that a batch with a sequence has failed; the epoch is raised if the broker lacks the sequence.
+        """Records that a batch with a sequence has failed; the epoch is increased if the broker lacks the sequence.
 
         `is_refused` says that the broker has certainly not written the batch.
         """
@@ -103,7 +104,7 @@ class ProducerIdSource:
     def _restart_broken(self, busy: AbstractSet[PartitionQueue]) -> None:
         """Starts the sequences again at 0 for each partition whose leader refuses a sequence or may lack one.
 
-        Leaves out the partitions in `busy`, which have batches in flight. Raises the epoch first, if one of the
+        Leaves out the partitions in `busy`, which have batches in flight. Increases the epoch first, if one of the
         partitions has used the current epoch already.
         """
         broken: list[PartitionQueue] = []

@@ -25,10 +25,11 @@ ToSend = dict[ShareSource, Acknowledgements]
 
 
 class FetchedShare:
-    """The data of one partition in a ShareFetch response: the fetched batches, and those of their offsets that were
-    acquired for this member.
+    """The data of one partition in a ShareFetch response: the batches (`fetched`), and the offsets that were acquired
+    for this member (`acquired`).
 
-    The records of the acquired offsets are delivered to the application.
+    A batch may also contain records that were not acquired. Only the records at acquired offsets are delivered to the
+    application.
     """
 
     __slots__ = ("acquired", "failure", "fetched", "lock_timeout_ms", "source", "undelivered")

@@ -56,7 +56,7 @@ class TransactionState(ProducerIdSource):
 
     AddPartitionsToTxn, which every broker supports, adds a partition before anything is written to the partition. With
     transaction.version 2 (KIP-890; `adds_implicitly` is then True) the first write to a partition adds it, without that
-    request. The end of every transaction then raises the epoch, so that a late batch cannot become part of the next
+    request. The end of every transaction then increases the epoch, so that a late batch cannot become part of the next
     transaction.
     """
 
@@ -174,7 +174,8 @@ class TransactionState(ProducerIdSource):
     def on_sequence_given_up(self, batch: ProducerBatch, *, is_refused: bool = False) -> None:
         """Records that a batch with a sequence has failed and is not sent again.
 
-        The brokers may lack its sequence, so the end of the transaction raises the epoch, with which sequences restart.
+        The brokers may lack its sequence, so the end of the transaction increases the epoch, with which sequences
+        restart.
         """
         self.needs_new_epoch = True
 

@@ -181,7 +181,7 @@ class Transactions:
                 "the transaction ended",
                 highest=None if state.adds_implicitly else _LAST_END_TXN_WITHOUT_EPOCH,
             )
-            if ended.producer_id >= 0:  # the coordinator has raised the epoch
+            if ended.producer_id >= 0:  # the coordinator has increased the epoch
                 self._take_over_identity(ProducerIdentity(ended.producer_id, ended.producer_epoch))
                 state.needs_new_epoch = False
         if state.needs_new_epoch:

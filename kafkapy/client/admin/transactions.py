@@ -145,7 +145,7 @@ class TransactionOperations(AdminLookups):
     def fence_producers(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> Results[str, ProducerIdentity]:
-        """Raises the epochs of transactional ids, which fences their producers and aborts open transactions. Blocks.
+        """Increases the epochs of transactional ids, which fences their producers and aborts open transactions. Blocks.
 
         The results are the producer ids with their new epochs.
         """

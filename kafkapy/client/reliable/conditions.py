@@ -1,5 +1,5 @@
-"""Conditions on records as text, such as `header.type=order` or `json.amount>=100`. This module has no state and does
-no I/O.
+"""Parses and evaluates conditions on records, which are texts such as `header.type=order` or `json.amount>=100`. This
+module has no state and does no I/O.
 
 A condition is a field, an operator and an operand; a field alone means that the record has the field, and `!FIELD` that
 it does not. Fields are topic, partition, offset, timestamp (ms), key, value, header.NAME, and json.PATH in a value that

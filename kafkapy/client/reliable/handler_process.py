@@ -54,10 +54,11 @@ def write_frame(stream: BinaryIO, body: bytes) -> None:
 
 
 def outcome(handler: Any, delivery: Any) -> tuple[str, Any]:
-    """Calls the handler and returns the kind and the content of its result.
+    """Calls the handler for a delivery; returns a pair: the kind and the content of the result.
 
-    The kind "outputs" has a list of the Outputs, as tuples. If the handler raises Failure, the kind is "failure"; if it
-    raises another exception, the kind is "error". The content of both is an ErrorText.
+    If the handler returns outputs, the kind is "outputs", and the content is the list of the Outputs, as tuples. If the
+    handler raises Failure, the kind is "failure". If it raises another exception or returns anything else, the kind is
+    "error". In these two cases, the content is an ErrorText.
     """
     try:
         return "outputs", [tuple(each) for each in checked_outputs(handler(delivery))]

@@ -16,9 +16,10 @@ MOST_RETRIES = 32
 
 
 class Step(NamedTuple):
-    """The next topic of a record, and the position in the chain with which it is written to the topic.
+    """The next topic of a record in its retry chain. `state` is the record's position in the chain, which is written to
+    the topic with the record.
 
-    `is_dead` says whether the topic is that of the dead letters.
+    `is_dead` is True if the topic is that of the dead letters.
     """
 
     topic: str
