@@ -188,7 +188,10 @@ def check_partitions_to_delete(request: Any) -> None:
 
 
 def check_election(election_type: Any, partitions: Any) -> None:
-    """Raises TypeError or ValueError unless the arguments are an ElectionType and None or a list of partitions."""
+    """Raises TypeError unless `election_type` is an ElectionType and `partitions` is None or a list of TopicPartition.
+
+    Raises ValueError if a partition number is negative.
+    """
     if not isinstance(election_type, ElectionType):
         raise TypeError("Expected 'election_type' to be of type 'ElectionType'")
     if partitions is None:

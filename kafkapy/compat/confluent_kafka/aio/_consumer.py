@@ -86,7 +86,10 @@ class AIOConsumer(AioClient):
 
 
 class AsyncDeserializingConsumer(SerdeClient, AIOConsumer):
-    """An AIOConsumer with deserializers, which may be coroutines: `await AsyncDeserializingConsumer(conf)`."""
+    """An AIOConsumer that deserializes the keys and values of messages. The deserializers may be coroutine functions.
+
+    A program makes and starts it by `await AsyncDeserializingConsumer(conf)`.
+    """
 
     _properties = ("key.deserializer", "value.deserializer")
 

@@ -135,7 +135,10 @@ class AIOProducer(AioClient):
 
 
 class AsyncSerializingProducer(SerdeClient, AIOProducer):
-    """An AIOProducer with serializers, which may be coroutines: `await AsyncSerializingProducer(conf)`."""
+    """An AIOProducer that serializes the keys and values of messages. The serializers may be coroutine functions.
+
+    A program makes and starts it by `await AsyncSerializingProducer(conf)`.
+    """
 
     _properties = ("key.serializer", "value.serializer")
 
