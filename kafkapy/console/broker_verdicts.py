@@ -27,7 +27,8 @@ _UNITS = {"consumer_byte_rate": "bytes per second", "request_percentage": "perce
 def verdicts_of_brokers(
     view: ClusterView, described: GroupDescription | None, lags: Sequence[PartitionLag]
 ) -> tuple[list[Verdict], str]:
-    """Returns (verdicts, reason). The reason says why some facts are unknown; it is "" if all facts are known.
+    """Returns sentences that explain the lag of a group (verdicts), and the reason why some facts are unknown; the
+    reason is "" if all facts are known.
 
     `described` is None if the group's members are unknown. Without members or without lag there is nothing to explain,
     and the result is ([], ""). Blocks.

@@ -1,4 +1,4 @@
-"""The lag of groups in records and in time, and a verdict in words on the reason."""
+"""The lag of groups in records and in time, and the sentences that explain it to users, which are called verdicts."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def verdicts(
     """Returns sentences that explain the lag of a group, the most important one first; at least one.
 
     `described` is None if the group's members are unknown. `samples` are the group's samples, oldest first.
-    `of_brokers` are the verdicts on what only brokers know, such as delays by quotas; see `broker_verdicts`.
+    `of_brokers` are the sentences about causes that only brokers know, such as delays by quotas; see `broker_verdicts`.
     """
     lag = total(lags)
     found: list[Verdict] = []
@@ -280,7 +280,8 @@ def _hot_partition(lags: Sequence[PartitionLag], lag: int) -> list[Verdict]:
 def _progress(
     described: GroupDescription | None, lags: Sequence[PartitionLag], samples: Sequence[Sample]
 ) -> list[Verdict]:
-    """Returns a verdict on the progress between the first and the last sample; an empty list if there is none.
+    """Returns the verdict on the group's progress between the first and the last sample, or an empty list if no verdict
+    applies.
 
     The verdict says that the group commits nothing, that the lag grows, or when the group will have no lag.
     """

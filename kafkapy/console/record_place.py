@@ -12,7 +12,11 @@ from kafkapy.types import TopicPartition
 
 
 class RecordPlace(NamedTuple):
-    """Pairs (label, sentence) on the place of a record. If the place is not known, `unknown` is the reason."""
+    """The place of a record, as facts for the console's page about the record.
+
+    `facts` has a pair (label, text) for each fact. If the place is not known, `facts` is empty, and `unknown` is the
+    reason.
+    """
 
     facts: list[tuple[str, str]]
     unknown: str = ""

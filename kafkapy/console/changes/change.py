@@ -1,4 +1,8 @@
-"""The declaration of a change: its form and its plan. A plan is made twice, for the review and when it is applied."""
+"""The declaration of a change that a user can make to a cluster in the console: its form and its plan.
+
+The plan describes the effect of the change. It is made twice: for the page on which the user reviews the change, and
+again when the change is applied.
+"""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ class _Source:
     def _bounded(self, ranges: Ranges, until: str) -> Ranges:
         """Returns the ranges of offsets without the records from the time `until` on.
 
-        Each range ends before the first record that is not older than `until`. `until` is a time as text; "" leaves the
-        ranges unchanged.
+        Each range ends before the first record that is not older than `until`. `until` is the text of a time; "" leaves
+        the ranges unchanged.
         """
         if not until:
             return ranges

@@ -112,10 +112,12 @@ def _describe(visit: Visit, group: str) -> GroupDescription:
 
 
 def _lag_values(visit: Visit, group: str, described: GroupDescription | None, *, with_times: bool) -> dict[str, Any]:
-    """Returns the values about lag for a page's template: the lag of each partition, the total, and the verdicts.
+    """Returns the values for a page's template that concern the lag of a group: the lag of each partition, the total,
+    and the verdicts, which are sentences that explain the lag.
 
     `described` is None if the group's members are unknown. If `with_times` is True, the times of the first unread
-    records are read, too. Stores a sample of the group for later verdicts.
+    records are read, too. Adds a sample of the group's offsets to a history, from which later calls compute the group's
+    progress.
     """
     offsets = _offsets(visit, group)
     lags = partition_lags(visit.cluster, described, offsets)
