@@ -51,7 +51,7 @@ def _ends_bumping_epoch(metadata: TransactionMetadata, request: EndRequest) -> b
     """Returns True if the request of a KIP-890 client ends the open transaction, and False if it repeats a request that
     has succeeded already. Raises ApiError if the request is refused.
 
-    Each end of a transaction raises the epoch of these clients, so a repeated request has the previous epoch.
+    Each end of a transaction increases the epoch of these clients, so a repeated request has the previous epoch.
     """
     # The response to the first request moved the client to a new producer id.
     follows_overflow = (

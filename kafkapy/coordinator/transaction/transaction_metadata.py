@@ -14,7 +14,8 @@ from kafkapy.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP, Topic
 
 # The last epoch that a client may use. One more is reserved for fencing the client.
 LAST_CLIENT_EPOCH = (1 << 15) - 2
-# Levels of the feature transaction.version. From 2 on, each end of a transaction raises the producer's epoch (KIP-890).
+# Levels of the feature transaction.version. From 2 on, each end of a transaction increases the producer's epoch
+# (KIP-890).
 TRANSACTION_VERSION_0 = 0
 TRANSACTION_VERSION_2 = 2
 
