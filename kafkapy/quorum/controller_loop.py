@@ -297,7 +297,7 @@ class ControllerLoop:
     def _run_tasks(self) -> None:
         """Runs the periodic tasks of the active controller that are due.
 
-        The tasks run only after another node has registered as a broker.
+        The tasks begin when the metadata contain a broker whose id is not this node's.
         """
         active, monotonic_ms = self._active, self._clock.monotonic_ms()
         if active is None or self.make_tasks is None:

@@ -158,7 +158,7 @@ def _truncate(node: RaftNode, diverging: OffsetAndEpoch) -> None:
 
 
 def _append(node: RaftNode, response: FetchResponse) -> bool:
-    """Appends the batches before the first one that does not continue the log, and raises the high watermark.
+    """Appends the batches before the first one that does not continue the log, and increases the high watermark.
 
     Returns False if the response has batches and its first one does not continue the log.
     """

@@ -197,7 +197,7 @@ class Leader:
     # -- high watermark and check-quorum
 
     def raise_high_watermark(self, own_end_offset: int) -> bool:
-        """Raises the high watermark to the offset that a majority of the voters has reached; returns True if it
+        """Increases the high watermark to the offset that a majority of the voters has reached; returns True if it
         rose."""
         if not self.voters:
             return False

@@ -172,10 +172,10 @@ class RaftMachine:
     def _first_election_deadline(self) -> int:
         """Returns the monotonic time in ms at which this node stands for election if it finds no leader.
 
-        The voters of a new cluster, which has had no election, do not wait for the election timeout. They ask for votes
-        one after another, in the order of their ids, so that two voters do not ask at the same time. A voter with an
-        empty directory in an old cluster does the same. The other voters then refuse their PreVotes, and name the
-        leader in their responses.
+        A voter that has stored no epoch of an earlier election does not wait for the election timeout. In a new cluster
+        this applies to all voters. They ask for votes one after another, in the order of their ids, so that two voters
+        do not ask at the same time. In an older cluster it applies only to a voter that starts with an empty directory.
+        The other voters then refuse the PreVote of this voter, and name the leader in their responses.
         """
         node = self._node
         if (self._saved is not None and self._saved.epoch) or node.log.last_epoch or not node.is_voter:
@@ -307,13 +307,13 @@ class RaftMachine:
         return self._finish()
 
     def upgrade_refusal(self) -> str | None:
-        """Returns the reason why kraft.version cannot be raised from 0 to 1 now, as text for the user, or None if it
-        can be raised. Changes nothing.
+        """Returns the reason why kraft.version cannot be increased from 0 to 1 now, in words for the user; None if it
+        can be increased. Changes nothing.
         """
         return membership.upgrade_refusal(self._node)
 
     def upgrade_kraft_version(self, level: int, token: Any, monotonic_ms: int) -> list[Effect]:
-        """Raises kraft.version to `level` for an UpdateFeatures request; only 1 is possible, from 0. This call or a
+        """Increases kraft.version to `level` for an UpdateFeatures request; only 1 is possible, from 0. This call or a
         later one returns the effect KRaftVersionResult with `token`, which says whether it succeeded.
         """
         self._node.now_ms = monotonic_ms

@@ -249,7 +249,7 @@ def _update(node: RaftNode, request: UpdateVoterRequest) -> Error:
 
 
 def upgrade_refusal(node: RaftNode) -> str | None:
-    """Returns the reason why this node cannot raise kraft.version to 1 now; None if it can."""
+    """Returns the reason why this node cannot increase kraft.version to 1 now; None if it can."""
     leader = node.state
     if not isinstance(leader, Leader):
         return "This node does not lead the metadata quorum."
@@ -257,7 +257,7 @@ def upgrade_refusal(node: RaftNode) -> str | None:
 
 
 def upgrade_kraft_version(node: RaftNode, level: int, token: Any) -> None:
-    """Raises kraft.version to `level`, which must be 1: appends the new version together with the voters, if every
+    """Increases kraft.version to `level`, which must be 1: appends the new version together with the voters, if every
     voter supports the version and has a directory id. The effect KRaftVersionResult with `token` is added at once if
     the request is refused or changes nothing, and otherwise after the commit.
     """

@@ -162,7 +162,7 @@ def complete_held(node: RaftNode, leader: Leader) -> None:
 
 
 def appended(node: RaftNode, leader: Leader, end_offset: int) -> None:
-    """Records that the leader's log is durable up to `end_offset`, and raises the high watermark."""
+    """Records that the leader's log is durable up to `end_offset`, and increases the high watermark."""
     log = node.log
     if end_offset > log.end_offset:
         log.append((FetchedBatch(log.end_offset, end_offset - 1, leader.epoch),), ())
@@ -171,8 +171,8 @@ def appended(node: RaftNode, leader: Leader, end_offset: int) -> None:
 
 
 def update_high_watermark(node: RaftNode, leader: Leader) -> None:
-    """Raises the high watermark to the offset that a majority of the voters has reached; completes the change of voters
-    in progress if this commits the change."""
+    """Increases the high watermark to the offset that a majority of the voters has reached; completes the change of
+    voters in progress if this commits the change."""
     if not leader.raise_high_watermark(node.log.flushed_offset):
         return
     node.raise_high_watermark(leader.high_watermark)
