@@ -44,8 +44,8 @@ class AlterPartitionResult(NamedTuple):
 class AlterPartitionPort(Protocol):
     """The interface through which a leader submits changes of ISRs to the controller.
 
-    `on_result` is called exactly once with the controller's response to `change`, on the owner thread, after `submit`
-    has returned.
+    `on_result` is called exactly once with the controller's response to `change`, on the reactor's thread, after
+    `submit` has returned.
     """
 
     def submit(self, change: IsrChange, on_result: Callable[[AlterPartitionResult], None]) -> None: ...

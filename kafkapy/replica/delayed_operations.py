@@ -56,7 +56,7 @@ class DelayedOperations:
         """Tries to complete the operations that wait for the partition, except the followers' fetches (HeldFetch).
 
         It is used after an event that changes neither the log nor the high watermark nor the leader, such as a
-        confirmed ISR that does not raise the high watermark. Followers' fetches do not wait for such an event.
+        confirmed ISR that does not increase the high watermark. Followers' fetches do not wait for such an event.
         """
         if self.fetch.delayed_count:
             self.fetch.check_and_complete(topic_partition)

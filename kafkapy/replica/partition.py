@@ -95,7 +95,7 @@ class Partition(PartitionState):
         """Makes this broker the leader according to `image`. Returns True if it did not lead before.
 
         Ignores an image with an older partition epoch, and an image that is equal to the one applied last. A different
-        image with the current partition epoch is applied: the controller's response to a proposed ISR raises the
+        image with the current partition epoch is applied: the controller's response to a proposed ISR increases the
         partition epoch before the image with this change arrives. The same change may complete a reassignment, and only
         the image contains the new replicas.
         """
@@ -219,7 +219,7 @@ class Partition(PartitionState):
         from_client: bool,
         checked: list[BatchSummary] | ApiError | None = None,
     ) -> AppendInfo:
-        """Appends records and raises the high watermark if possible.
+        """Appends records and increases the high watermark if possible.
 
         If `required_acks` is -1, the append is refused while the ISR is smaller than min.insync.replicas. `checked` is
         the result of `Log.check_records` for these records, or the error that it raised; it is None if
@@ -258,7 +258,7 @@ class Partition(PartitionState):
     # -- high watermark and ISR ----------------------------------------------------------------------------------
 
     def maybe_increment_high_watermark(self, monotonic_ms: int) -> bool:
-        """Raises the high watermark if possible, and returns whether it rose.
+        """Increases the high watermark if possible, and returns whether it rose.
 
         If it did, completes the produce requests for it that wait in compiled code (the gate).
         """
@@ -476,7 +476,7 @@ class Partition(PartitionState):
     def _update_follower(
         self, replica: RemoteReplica, asked: FetchPartition, leader_end_offset: int, broker_epoch: int
     ) -> None:
-        """Records the positions that a follower's fetch reports, and raises the high watermark or expands the ISR if
+        """Records the positions that a follower's fetch reports, and increases the high watermark or expands the ISR if
         they permit it. `leader_end_offset` is the end of this log at the time of the read. Raises ApiError
         NOT_LEADER_OR_FOLLOWER if `broker_epoch`, that of the fetch, is older than the follower's registration.
         """

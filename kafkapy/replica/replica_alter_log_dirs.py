@@ -3,7 +3,7 @@
     1  create the future log
     2  copy the current log until little is left, and flush the copy
     3  record the new directory in the metadata (KIP-858)
-    4  on the owner's thread: copy the last records, and make the future log the partition's log
+    4  on the thread that owns the log: copy the last records, and make the future log the partition's log
     5  flush, delete the old directory, and rename the new one
 
 After a kill the next start finds two logs and uses the one that has all records: the current one during the copy, and
@@ -35,7 +35,7 @@ from kafkapy.types import Clock, TopicPartition
 
 logger = logging.getLogger("kafka.server.ReplicaAlterLogDirsManager")
 
-# The most bytes to copy while the owner thread waits, at the end of a move.
+# The most bytes to copy while the thread that owns the log waits, at the end of a move.
 MOST_BYTES_AT_THE_END = 256 << 10
 # Interval in seconds at which a waiting thread tests whether it has to stop.
 LOOK_S = 0.5
@@ -71,8 +71,9 @@ def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
 class ReplicaAlterLogDirsManager:
     """Owns the waiting and running moves, and their threads; guarded by `_condition`.
 
-    `alter` may be called from any thread but the owner thread. `run_on_owner(work)` runs `work` on the thread that owns
-    logs and partitions and returns its result; it raises CancelledError if that thread has ended.
+    The owner thread is the thread that owns the logs and partitions, which is the reactor's. Any other thread may call
+    `alter`. `run_on_owner(work)` runs `work` on the owner thread and returns its result; it raises CancelledError if
+    the owner thread has ended.
     """
 
     def __init__(
@@ -113,9 +114,11 @@ class ReplicaAlterLogDirsManager:
     # -- requests ------------------------------------------------------------------------------------------------
 
     def alter(self, directories: Mapping[TopicPartition, str]) -> dict[TopicPartition, Error]:
-        """Begins to move each partition to its directory, and returns an error for each partition. The error is
-        Error.NONE if the move has begun or is not necessary. Waits for the owner thread, which therefore must not call
-        it."""
+        """Begins to move each partition to its directory, and returns an error for each partition.
+
+        The error is Error.NONE if the move has begun or is not necessary. The method waits for the thread that owns the
+        logs and partitions (the reactor's), so this thread must not call it.
+        """
         results = {}
         with self._altering:
             for partition, path in directories.items():

@@ -168,7 +168,7 @@ class ReplicaManager:
         """Writes `replication-offset-checkpoint` in each directory where it has changed. Any thread may call it, but
         only one at a time.
 
-        The high watermarks are read while the owner thread changes them, because a checkpoint that is too low is
+        The high watermarks are read while the reactor's thread changes them, because a checkpoint that is too low is
         harmless.
         """
         self._log_manager.write_high_watermarks()

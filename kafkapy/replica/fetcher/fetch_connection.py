@@ -66,7 +66,7 @@ class Connect(Protocol):
 
 
 class FetchPorts(NamedTuple):
-    """The functions of the broker that fetchers use. All are called on the owner thread.
+    """The functions of the broker that fetchers use. All are called on the reactor's thread.
 
     `leader_endpoint` returns the host and port of the broker with an id, or None if they are unknown.
     `on_high_watermarks` is called with the partitions whose high watermark changed, `on_truncated` with a log that was

@@ -39,7 +39,7 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 FIRST_RETRY_MS = 50
 # The number of retries that do not wait for the response to a Fetch that the leader holds.
 URGENT_RETRIES = 4
-# The longest wait until a throttle is read again; its rate may have been raised.
+# The longest wait until a throttle is read again; its rate may have been increased.
 LONGEST_THROTTLE_MS = 1000
 # Errors that a change of the metadata ends; the partition is fetched again after a back-off.
 _TRANSIENT = frozenset(
@@ -292,10 +292,12 @@ class LeaderFetcher:
     def on_fetched(
         self, response: FetchResponse, monotonic_ms: int, send_ahead: Callable[[FetchPlan], None] | None = None
     ) -> list[TopicPartition]:
-        """Handles the response to the last plan; returns the partitions whose high watermark has changed.
+        """Handles the response to the request of the last plan; returns the partitions whose high watermark has
+        changed.
 
-        If `send_ahead` is given, and the next request does not depend on whether the append of the response's records
-        succeeds, `send_ahead` is called with the plan of the next request before the records are appended.
+        If `send_ahead` is given, it is called with the plan of the next request before the records of the response are
+        appended, so that the leader can respond during the append. It is not called if the next request depends on
+        whether the append succeeds.
         """
         error = Error.of(response.error_code)
         if error is not Error.NONE:

@@ -18,7 +18,7 @@ from kafkapy.types import OffsetAndEpoch
 class AppendCounters:
     """Counts the appends of fetched batches since the start, separately for compiled code and for Python code.
 
-    The owner thread writes the counters; any thread may read them.
+    Only the reactor's thread changes the counters; any thread may read them.
     """
 
     __slots__ = ("batches", "batches_accounted_in_python", "bytes", "native", "python")
