@@ -44,7 +44,10 @@ class RequestFilter(Protocol):
         ...
 
     def versions_sent(self) -> None:
-        """Records that a valid ApiVersions request of the connection is answered."""
+        """Is called for each valid ApiVersions request of the connection, just before the request is answered.
+
+        An authenticator accepts only one such request before the client begins to authenticate.
+        """
         ...
 
 

@@ -171,7 +171,7 @@ class ZooKeeperMirror:
         if self._node_id != self._writer(image):
             self._forget()
             return
-        shown = (facts.controller_id, *image[1:])  # without the offset, which records without effect raise
+        shown = (facts.controller_id, *image[1:])  # without the offset, which also records without effect increase
         if self._shown and _are_equal(self._shown, shown):
             return
         is_first = not self._sources

@@ -106,8 +106,9 @@ class AuditedLogs:
     def read(self, positions: Iterable[tuple[TopicPartition, int, int]], most: int) -> dict[TopicPartition, LogPart]:
         """Returns the next part of each log that has records to count, for at most `most` logs.
 
-        `positions` are triples (partition, serial of the leadership, offset of the next record to count). Partitions
-        that this broker no longer leads are left out. Raises StorageError or ApiError.
+        `positions` are triples (partition, `Leadership.serial`, offset of the next record to count). A partition is
+        left out if its present Leadership has another serial, or if this broker does not lead it. Raises StorageError
+        or ApiError.
         """
         parts: dict[TopicPartition, LogPart] = {}
         for topic_partition, serial, offset in positions:

@@ -25,10 +25,11 @@ class CountWriter:
 
     Connects when it is first used. Every method may block for some ten seconds, and may raise KafkapyError.
 
-    All processes of a broker use the same transactional id. If a broker was killed and starts again, it therefore ends
-    the open transaction of the killed process, and the stored counts and positions are always those of a committed
-    transaction. After an error, the caller calls `close`, forgets what it has counted, and begins again with
-    `positions`.
+    The position of a partition is the offset of the first record that is not counted yet. A broker uses the same
+    transactional id after each start. If it was killed, its next process therefore ends the transaction that was left
+    open, and the stored counts and positions are always those of a committed transaction. After an error, the caller
+    calls `close`, discards the counts that are not written yet, and reads the stored positions with the method
+    `positions` to begin again.
     """
 
     def __init__(self, properties: Mapping[str, Any], node_id: int) -> None:

@@ -2,7 +2,7 @@
 
 DescribeQuorum describes the voters and observers of the metadata log, as their leader sees them. UpdateFeatures changes
 the finalized levels of features. The level of the feature kraft.version is in a control record of the metadata log, not
-in the metadata. It can be raised from 0 to 1 when every voter has reported that it supports level 1.
+in the metadata. It can be increased from 0 to 1 when every voter has reported that it supports level 1.
 
 Permissions: Describe on the cluster for DescribeQuorum, Alter for UpdateFeatures.
 

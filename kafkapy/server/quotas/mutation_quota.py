@@ -35,8 +35,8 @@ class MutationBucket:
     def __init__(self, rate: float, sample_limit: int, sample_ms: int, monotonic_ms: int, rule: str = "") -> None:
         """Creates a full bucket, which gains `rate` tokens per second.
 
-        Its capacity is the tokens of `sample_limit` periods of `sample_ms` milliseconds. `rule` is the entity of the
-        quota that sets the rate, as text.
+        Its capacity is the tokens of `sample_limit` periods of `sample_ms` milliseconds. `rule` is a text that names
+        the entity of the quota that sets the rate.
         """
         window_s = sample_limit * sample_ms / 1000
         self._lock = Lock()
