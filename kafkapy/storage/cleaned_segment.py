@@ -60,7 +60,8 @@ def remove_cleaned_files(directory: str, base_offset: int, filesystem: "Filesyst
 def swap_in(
     log: "Log", cleaned: CleanedSegment, replaced: Sequence[LogSegment], filesystem: "Filesystem", truncations: int
 ) -> list[str]:
-    """Replaces the segments `replaced` of the log with the segment `cleaned`. Only the log's owner thread may call it.
+    """Replaces the segments `replaced` of the log with the segment `cleaned`. Only the thread that owns the log may
+    call it.
 
     `truncations` is the value of `log.truncations` when the pass of the log cleaner began. Returns the new paths of the
     replaced files, which now end in `.deleted`; the caller deletes them after syncing the directory. Raises OSError.

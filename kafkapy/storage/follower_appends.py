@@ -218,7 +218,7 @@ class FollowerAppends(LogReader):
 
         Raises StorageError, and ApiError OFFSET_OUT_OF_RANGE if the batches begin below the log end offset. There is
         one exception: if this log is empty and its start offset is inside the first batch, because DeleteRecords has
-        raised the start offset, the batches are accepted. The log's only segment is then replaced by a segment that
+        increased the start offset, the batches are accepted. The log's only segment is then replaced by a segment that
         begins with the first batch.
         """
         if not runs:
@@ -274,7 +274,7 @@ class FollowerAppends(LogReader):
         return True
 
     def follow_log_start_offset(self, log_start_offset: int) -> bool:
-        """Raises the log start offset to the leader's, `log_start_offset`; returns whether it changed.
+        """Increases the log start offset to the leader's, `log_start_offset`; returns whether it changed.
 
         An offset above this log's high watermark is ignored, because the log has not fetched the records before it yet.
         """

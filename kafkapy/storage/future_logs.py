@@ -81,10 +81,12 @@ class FutureLogs:
     def settle(self, current_logs: dict[TopicPartition, Log], is_assigned: IsAssigned) -> None:
         """Decides, when the broker starts, which future logs become current logs, and which continue to be copied.
 
-        A future log becomes current on two conditions. The metadata must assign the replica to its directory. And
-        either the partition has no current log, or the current log ends before the future log, which means that records
-        were already appended to the future log as the current one. Each other future log continues to be copied, or is
-        ignored if no current log has its topic id. Raises OSError or StorageError.
+        A future log becomes the current log if the metadata assigns the replica to its directory, and one of two
+        conditions is met: the partition has no current log, or the future log has the topic id of the current log and
+        ends after it. In the second case, the broker has already appended records to the future log as the current one.
+
+        Any other future log continues to be copied if it has the topic id of the current log; otherwise it is ignored.
+        Raises OSError or StorageError.
         """
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)
@@ -148,7 +150,7 @@ class FutureLogs:
     def discard_files(self, log: Log, *, close: bool = True) -> None:
         """Renames the directory of a log to a name that ends in `-delete`; deletes it after file.delete.delay.ms.
 
-        The log must not be in a table of logs any more. If `close` is True, the owner thread of the log closes the
+        The log must not be in a table of logs any more. If `close` is True, the thread that owns the log closes the
         log's files before they are deleted. Raises OSError.
         """
         ports = self._ports
@@ -169,7 +171,8 @@ class FutureLogs:
         """Removes the suffix from the directory name of a future log that has become current; the name is durable on
         return. Raises OSError.
 
-        The owner thread of the log must not call it, because it waits until the owner thread has renamed the directory.
+        The thread that owns the log must not call the method, because the method waits until this thread has renamed
+        the directory.
         """
         path = os.path.join(log.directory.path, str(log.topic_partition))
         self._run_on_owner(lambda: None if log.is_deleted else log.rename_to(path))

@@ -19,9 +19,9 @@ logger = logging.getLogger("kafka.server.ReplicaAlterLogDirsThread")
 class FutureReplica:
     """Copies a log to another log directory, and owns the future log until the future log becomes the current log.
 
-    One thread uses the object. It is not the current log's owner thread, and therefore reads only the offsets of the
-    current log and, through its own descriptors, the files. The exception is `finish`, which is called on the owner
-    thread while the copying thread waits.
+    One thread uses the object. It is not the thread that owns the current log, and therefore reads only the offsets of
+    the current log and, through its own descriptors, the files. The exception is `finish`, which is called on the
+    thread that owns the current log while the copying thread waits.
     """
 
     def __init__(self, current: Log, future: Log) -> None:
@@ -104,8 +104,8 @@ class FutureReplica:
         """Copies the remaining batches; returns True if the future log now has all records and can become current.
 
         Otherwise returns False: records are missing although more than `most_bytes` bytes were copied, or although no
-        further batch could be copied. Runs on the owner thread, so that nothing is appended at the same time. Raises
-        ApiError CORRUPT_MESSAGE, StorageError or OSError.
+        further batch could be copied. Runs on the thread that owns the current log, so that nothing is appended at the
+        same time. Raises ApiError CORRUPT_MESSAGE, StorageError or OSError.
         """
         copied = 0
         while copied <= most_bytes:

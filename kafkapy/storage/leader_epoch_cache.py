@@ -23,8 +23,8 @@ class LeaderEpochCache(EpochsState):
     """The leader epochs of one log; owns the checkpoint file.
 
     Invariants: epochs and start offsets rise strictly and are not negative; the base class has a copy of the entries,
-    for compiled code. Only the log's owner thread changes the entries; other threads may use `entries` and `write` at
-    the same time.
+    for compiled code. Only the thread that owns the log changes the entries; other threads may use `entries` and
+    `write` at the same time.
     """
 
     __slots__ = ("_entries", "_filesystem", "_write_lock", "_written", "directory")

@@ -41,7 +41,7 @@ from kafkapy.types import ZERO_UUID, TopicPartition
 
 logger = logging.getLogger("kafka.log.UnifiedLog")
 
-# Guards the recovery point of every log: any thread may raise it by a flush, the owner lowers it by a truncation.
+# Guards the recovery point of every log: a flush on any thread may increase it, and a truncation decreases it.
 RECOVERY_POINT_LOCK = Lock()
 
 # Held while a partition directory is renamed: a flush that does not find a file tries again with the new name.
@@ -346,7 +346,7 @@ class Log(FollowerAppends):
             self._fail("roll", error)
 
     def skip_to(self, offset: int) -> None:
-        """Raises the log end offset to `offset`; the skipped offsets have no records. Raises StorageError."""
+        """Increases the log end offset to `offset`; the skipped offsets have no records. Raises StorageError."""
         self.roll_at(offset)
         self.producers.map_end_offset = self.log_end_offset = offset
         self._check_offsets()
@@ -449,7 +449,7 @@ class Log(FollowerAppends):
         self.leader_epochs.assign(epoch, offset)
 
     def maybe_increment_log_start_offset(self, offset: int) -> bool:
-        """Raises the log start offset to `offset`, unless it is that high already; returns whether it changed.
+        """Increases the log start offset to `offset`, unless it is that high already; returns whether it changed.
 
         Raises ApiError OFFSET_OUT_OF_RANGE if `offset` is above the high watermark.
         """
@@ -629,7 +629,7 @@ class Log(FollowerAppends):
         """Records that the directory is about to be deleted.
 
         Retention and cleaning then skip the log, and an I/O error no longer takes the log directory offline. While the
-        owner thread uses the log, only that thread may call it; otherwise any thread may.
+        log is in use, only the thread that owns the log may call it; otherwise any thread may.
         """
         self._is_deleted = True
 
@@ -640,8 +640,8 @@ class Log(FollowerAppends):
     def rename_to(self, path: str) -> None:
         """Renames the partition directory; the new name is not durable yet. Raises OSError.
 
-        While the log is in use only the owner thread may call it, because that thread opens files by the new name
-        afterwards.
+        While the log is in use, only the thread that owns the log may call it, because that thread opens files by the
+        new name afterwards.
         """
         with RENAME_LOCK:
             self._ports.filesystem.rename(self.path, path)
@@ -655,7 +655,7 @@ class Log(FollowerAppends):
         """Copies the configuration, producers, leader epochs, log start offset and high watermark from `current`, a log
         with the same records.
 
-        Only the owner thread of both logs may call it.
+        Only the thread that owns both logs may call it.
         """
         self.update_config(current.config)
         self.producers.take_over(current.producers)

@@ -278,8 +278,8 @@ def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
 def describe(log: Log) -> CompactedLog | None:
     """Returns the offsets, the inactive segments and the limits of a log, by which the cleaner chooses a log.
 
-    Returns None if nothing in the log can be cleaned, or if a segment cannot be read. Only the owner thread may call
-    it.
+    Returns None if nothing in the log can be cleaned, or if a segment cannot be read. Only the thread that owns the log
+    may call it.
     """
     config = log.config
     segments = list(log.segments)

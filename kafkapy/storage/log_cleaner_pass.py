@@ -1,8 +1,8 @@
 """One pass of the log cleaner over one log: it maps each dirty key to its newest offset, then removes older records.
 
-A pass runs on a thread of the log cleaner, and reads the segment files through its own descriptors. It makes the log's
-owner thread read and change the Log object. Offsets, order and timestamps of records do not change. The log is complete
-at every moment, so that a pass may stop at any point.
+A pass runs on a thread of the log cleaner, and reads the segment files through its own descriptors. The Log object is
+read and changed only on the thread that owns the log, which the pass calls for this purpose. Offsets, order and
+timestamps of records do not change. The log is complete at every moment, so that a pass may stop at any point.
 """
 
 import os

@@ -311,8 +311,8 @@ class LogManager:
     def shutdown(self, broker_epoch: int) -> None:
         """Closes all logs, writes the checkpoints and then the clean-shutdown markers, and unlocks the directories.
 
-        Called on the owner thread, or after that thread has ended. A directory that fails is taken offline and gets no
-        marker.
+        Called on the reactor's thread, which owns the logs, or after that thread has ended. A directory that fails is
+        taken offline and gets no marker.
         """
         for directory in self._online():
             self._attempt(directory, lambda of=directory: self._close_logs(of))  # type: ignore[misc]
@@ -367,7 +367,7 @@ class LogManager:
         return self._log_configs.setdefault(config.values(), config)
 
     def update_topic_config(self, topic: str, topic_config: "TopicConfig") -> None:
-        """Sets the configuration of all logs of a topic. Only the owner thread may call it."""
+        """Sets the configuration of all logs of a topic. Only the reactor's thread may call it."""
         config = self.log_config(topic_config)
         for log in self.logs():
             if log.topic_partition.topic == topic:
@@ -477,10 +477,10 @@ class LogManager:
     def delete_log(self, partition: TopicPartition) -> None:
         """Removes a log from the table, renames its directory to `-delete` and deletes it after file.delete.delay.ms.
 
-        The caller has removed the replica that used the log. The owner thread may still apply retention to the log,
-        which then has no effect. The files are closed on the owner thread: if another thread closed a file, the kernel
-        could give its descriptor to a new file while the owner thread still uses the descriptor. Does nothing if there
-        is no log. Raises StorageError if the directory fails. Any thread may call it.
+        The caller has removed the replica that used the log. The thread that owns the logs, the reactor's, may still
+        apply retention to the log, which then has no effect. The same thread closes the log's files. If another thread
+        closed a file, the kernel could give the file's descriptor to a new file while the owner still uses the
+        descriptor. Does nothing if there is no log. Raises StorageError if the directory fails. Any thread may call it.
         """
         with self._lock:
             log = self._logs.pop(partition, None)
@@ -533,7 +533,8 @@ class LogManager:
     def replace_current(self, current: Log, future: Log) -> None:
         """Makes the future log the current log in the table; `finish_replacement` renames the directories later.
 
-        Only the owner thread may call it. Raises ApiError REPLICA_NOT_AVAILABLE if one of the logs is no longer in use.
+        Only the reactor's thread may call it. Raises ApiError REPLICA_NOT_AVAILABLE if one of the logs is no longer in
+        use.
         """
         with self._lock:
             if self._logs.get(current.topic_partition) is not current or not future.directory.is_online:
@@ -545,7 +546,7 @@ class LogManager:
     def finish_replacement(self, replaced: Log, promoted: Log) -> None:
         """Deletes the directory of `replaced` and gives its name to the directory of `promoted`.
 
-        The owner thread must not call it. Raises StorageError.
+        The reactor's thread must not call it, because it waits for work on that thread. Raises StorageError.
         """
         directory = replaced.directory
         try:
@@ -561,13 +562,15 @@ class LogManager:
     # -- periodic work -------------------------------------------------------------------------------------------
 
     def run_retention(self) -> int:
-        """Applies retention to all logs; returns the number of segments deleted. Only the owner thread may call it."""
+        """Applies retention to all logs; returns the number of segments deleted. Only the reactor's thread may call
+        it."""
         return sum(self.retention_steps())
 
     def retention_steps(self) -> Iterator[int]:
         """Applies retention to one log for each item that is requested of the iterator.
 
-        Each item is the number of segments deleted in that log. The owner thread can do other work between two items.
+        Each item is the number of segments deleted in that log. The reactor's thread, which requests the items, can do
+        other work between two of them.
         """
         for log in self.logs():
             try:
@@ -583,7 +586,7 @@ class LogManager:
                 self._attempt(log.directory, log.flush)
 
     def remove_expired_producers(self) -> int:
-        """Removes expired producers of all logs; returns their number. Only the owner thread may call it.
+        """Removes expired producers of all logs; returns their number. Only the reactor's thread may call it.
 
         Called every `producer.id.expiration.check.interval.ms`.
         """

@@ -182,12 +182,13 @@ class LogLoader:
                 self._remove(name)
 
     def _finish_swaps(self) -> None:
-        """Puts each complete `.log.swap` file in the log instead of the segments that it covers; then renames its
-        indexes. Raises OSError.
+        """Completes an interrupted cleaning: replaces the segments that each complete `.log.swap` file covers by this
+        file, and then renames the `.swap` files of its indexes. Raises OSError.
 
-        All `.log.swap` files are renamed before the index `.swap` files, so that an index with its final name is known
-        to be old while the `.log.swap` exists. An index `.swap` is also renamed if its `.log.swap` no longer exists,
-        because the last start was interrupted after it had renamed the `.log.swap`.
+        A segment is covered if its base offset is among the offsets of the `.log.swap` file; it is deleted with its
+        indexes. All `.log.swap` files are renamed before the index files. As long as a `.log.swap` file exists, an
+        index without the suffix therefore belongs to a replaced segment. An index `.swap` file without its `.log.swap`
+        file is renamed, too, because the last start was interrupted after it had renamed the `.log.swap` file.
         """
         filesystem = self.ports.filesystem
         for name in sorted(self.sizes):

@@ -53,8 +53,8 @@ class LogSegment(SegmentState):
     """A segment; owns its four files.
 
     Invariants: every offset is in [base_offset, base_offset + 2^31); `size` is the length of the valid batches; index
-    entries point to the beginning of batches. Only the log's owner thread changes a segment; any thread may read and
-    sync `file`.
+    entries point to the beginning of batches. Only the thread that owns the log changes a segment; any thread may read
+    and sync `file`.
     """
 
     __slots__ = (

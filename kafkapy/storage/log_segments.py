@@ -12,7 +12,7 @@ class LogSegments(SegmentsState):
     """The segments of one log in order. Invariants: the list is not empty once the log is in use; base offsets rise
     strictly.
 
-    Only the log's owner thread changes it; `between` returns a new list and may be called by any thread.
+    Only the thread that owns the log changes the object; `between` returns a new list, and any thread may call it.
     """
 
     __slots__ = ("_base_offsets", "_segments")

@@ -29,7 +29,8 @@ class ProducerStateManager(ProducersState):
     """The producers of one log; owns its `.snapshot` files.
 
     The entries of the producers reflect all batches below `map_end_offset`. Invariants: every offset in `_ongoing` is
-    the first offset of the open transaction of an entry; snapshot offsets rise. Only the log's owner thread changes it.
+    the first offset of the open transaction of an entry; snapshot offsets rise. Only the thread that owns the log
+    changes the object.
     """
 
     __slots__ = (
@@ -343,8 +344,10 @@ class ProducerStateManager(ProducersState):
         self._mirror()
 
     def on_log_start_offset(self, log_start_offset: int) -> None:
-        """Removes ended transactions whose marker is below the new log start offset, and raises `map_end_offset` to
-        this offset if it is lower."""
+        """Removes ended transactions whose marker is below the new log start offset, `log_start_offset`.
+
+        If `map_end_offset` is lower than `log_start_offset`, sets it to `log_start_offset`.
+        """
         self.forget_replicated(log_start_offset)
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 

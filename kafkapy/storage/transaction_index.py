@@ -29,7 +29,8 @@ class CorruptTransactionIndex(ValueError):
 class TransactionIndex:
     """The transaction index of one segment. Last offsets rise strictly.
 
-    The file is opened for each use, because aborted transactions are rare. Only the log's owner thread changes it.
+    The file is opened for each use, because aborted transactions are rare. Only the thread that owns the log changes
+    it.
     """
 
     __slots__ = ("_filesystem", "path")
