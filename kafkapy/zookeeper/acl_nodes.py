@@ -48,10 +48,10 @@ _PERMISSIONS = {_words(each).lower(): each for each in (Permission.ALLOW, Permis
 
 
 def acl_values(acls: Iterable[AccessControlEntry]) -> dict[str, dict[str, Any]]:
-    """Returns the JSON object of each node that shows ACLs, by the node's path.
+    """Returns the content of the znodes that represent `acls`: a JSON object for each path of a znode.
 
-    Leaves out an ACL if the name of its resource cannot be the name of a node, or if such nodes cannot express its
-    operation.
+    Leaves out an ACL if the name of its resource cannot be the name of a znode, or if readers of such znodes do not
+    know its operation.
     """
     values: dict[str, dict[str, Any]] = {}
     for entry in acls:

@@ -24,7 +24,7 @@ from kafkapy.zookeeper.view import UNNAMED_ENTITY, decode_json, encode_json, ent
 
 logger = logging.getLogger("kafkapy.zookeeper.Commands")
 
-# Receives None when the change is committed, or the reason why it was refused. Called on the owner thread.
+# Receives None when the change is committed, or the reason why it was refused. Called on the reactor's thread.
 OnDone = Callable[["str | None"], None]
 Assignment = Mapping[int, Sequence[int]]
 
@@ -101,9 +101,9 @@ class Commands:
         """Creates the object; `requests` sends the requests to the controller.
 
         `image` returns the newest metadata image. `delete` deletes the node at a path, with its descendants, if it
-        exists. `restore` makes the node at a path below the chroot show the metadata again. If `is_writable` is False,
-        clients may not write the nodes that become requests. If `has_acls` is False, they may not write nodes of ACLs,
-        which would have no effect.
+        exists. `restore` writes what the metadata say to the node at a path below the chroot. If `is_writable` is
+        False, clients may not write the nodes that become requests. If `has_acls` is False, they may not write nodes of
+        ACLs, which would have no effect.
         """
         self._tree = tree
         self._chroot = chroot
@@ -169,9 +169,11 @@ class Commands:
                 self._restore_if_shown(write.path)
 
     def _restore_if_shown(self, path: str) -> None:
-        """Makes the node at `path` show the metadata again; deletes a node that requests an election or reassignment.
+        """Undoes a client's write of the node at `path`, which could not be understood.
 
-        Leaves the node of a topic that does not exist unchanged: a later write of the node may create the topic.
+        A node whose content comes from the metadata gets this content again. A node that requests an election or a
+        reassignment is deleted. The node of a topic that does not exist stays unchanged: a later write of the node may
+        create the topic.
         """
         name = path.removeprefix(_TOPICS)
         if name == path or name in self._image().topics.by_name:

@@ -46,7 +46,7 @@ class ViewNode(NamedTuple):
     value     the JSON object, a text, or None for a node without data
     volatile  keys of the object, such as a timestamp, whose change alone does not cause a write of the node
     is_acl    whether the object has ACLs, whose order does not count
-    version   the data version of the znode; None if each change raises the version by 1
+    version   the data version of the znode; None if each change increases the version by 1
     owner     the session that owns the node, if Kafka's node is ephemeral
     """
 

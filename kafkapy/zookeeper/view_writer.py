@@ -1,6 +1,6 @@
 """Keeps Kafka's znodes in the tree equal to the cluster metadata.
 
-The changes are ordinary writes of the tree: they have zxids, raise the versions of nodes, and trigger watches.
+The changes are ordinary writes of the tree: they have zxids, increase the versions of nodes, and trigger watches.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class ViewWriter:
             self._remove_leftovers()
 
     def restore(self, path: str) -> None:
-        """Makes the node at `path`, below the chroot, show the metadata again after a client's write was refused."""
+        """Restores the node at `path`, below the chroot, after a client's write was refused: the node gets the content
+        that the metadata imply, or is deleted if they imply no such node."""
         changes = _Changes(self._begin, self._commit)
         node = next((nodes[path] for nodes in self._nodes.values() if path in nodes), None)
         if node is not None:
