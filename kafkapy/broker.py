@@ -235,8 +235,8 @@ class Broker(ClusterNode):
         """Stores what the authorizer allows in the compiled request path (the gate), until the ACLs change.
 
         Must be called after the authorizer has begun to follow the metadata. Listeners are called in the order in which
-        they were added: after a change of the ACLs, the authorizer must have raised its generation (the number of its
-        changes) before `GateRights` looks at it. Otherwise the gate would use outdated permissions until the next
+        they were added: after a change of the ACLs, the authorizer must have increased its generation (the number of
+        its changes) before `GateRights` looks at it. Otherwise the gate would use outdated permissions until the next
         change.
         """
         from kafkapy.server.gate_rights import GateRights

@@ -126,7 +126,7 @@ def set_up_logging(directory: str = "", *, is_ephemeral: bool = False) -> None:
 
 
 def raise_descriptor_limit() -> None:
-    """Raises the limit of open files to the hard limit.
+    """Increases the limit of open files to the hard limit.
 
     Raises ConfigError if the hard limit is too low for any broker. Each connection and each partition in use needs at
     least one open file. At the limit connections are not accepted, and a log directory whose segment cannot be opened

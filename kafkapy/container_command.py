@@ -70,10 +70,12 @@ def write_configuration(files: Mapping[str, str], properties: Mapping[str, str])
 
 
 def _escaped(text: str) -> str:
-    """Returns a key or value as a `.properties` file contains it, with escapes for characters that are not ASCII.
+    """Returns a key or value in the form for a `.properties` file: characters that are not ASCII become Unicode
+    escapes.
 
-    Backslashes are not escaped, so that they remain escape sequences of the file, as in the container image of Apache
-    Kafka: a value whose line ends with a backslash continues on the next line.
+    Backslashes in the text are not escaped, as in the container image of Apache Kafka. A reader of the file therefore
+    takes them as the beginning of escape sequences. For example, a value whose line ends with a backslash continues on
+    the next line.
     """
     return "".join(each if each.isascii() else _unicode_escape(each) for each in text)
 

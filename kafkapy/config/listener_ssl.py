@@ -31,7 +31,7 @@ def listener_ssl_settings(
     """Returns the TLS settings of the listener `name`, whose security `protocol` is SSL or SASL_SSL.
 
     The keys of key stores and trust stores may change while the broker runs; all other values are those of the broker's
-    file. `overrides` is the dynamic configuration, as texts by key, that sets the keys of the stores; None means the
+    file. `overrides` is the dynamic configuration (key -> value) that sets the keys of the stores; None means the
     broker's present dynamic configuration. Raises ConfigError for a text that cannot be parsed.
     """
     prefix = listener_prefix(name)

@@ -97,7 +97,7 @@ class PartitionChange:
         self._update_target_elr()
         self._elect(record)
         if record.leader == NO_LEADER_CHANGE and self._removes_replicas():
-            record.leader = partition.leader  # A replica that is removed has to notice it: raise the leader epoch.
+            record.leader = partition.leader  # A replica that is removed has to notice it: increase the leader epoch.
         self._set_elr(record)
         if record.isr is None and (self.target_isr or self.elr_enabled) and self.target_isr != partition.isr:
             record.isr = list(self.target_isr)
@@ -220,7 +220,7 @@ class PartitionChange:
             record.eligible_leader_replicas = list(self.target_elr)
 
     def _raise_epoch_after_shrink(self, record: PartitionChangeRecord) -> None:
-        """Raises the leader epoch of `record`, with the same leader, if the ISR loses a member.
+        """Increases the leader epoch of `record`, with the same leader, if the ISR loses a member.
 
         Only an old metadata.version requires this; for a newer one nothing changes.
         """

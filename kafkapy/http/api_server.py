@@ -1,4 +1,5 @@
-"""Serves an HTTP interface for programs until the process is asked to end."""
+"""The HTTP server of the interfaces for programs, which are the REST proxy and the schema registry. It runs until
+SIGINT or SIGTERM."""
 
 from __future__ import annotations
 

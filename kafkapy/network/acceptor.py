@@ -31,7 +31,7 @@ ANOTHER_PORT = (
     " Choose another port by the key listeners in the configuration file, or by "
     "--override listeners=PLAINTEXT://localhost:PORT"
 )
-# How often a full listener is checked, because a change of the configuration may raise the limit.
+# How often a full listener is checked, because a change of the configuration may increase the limit.
 FULL_RECHECK_MS = 1000
 
 

@@ -50,10 +50,10 @@ class Purgatory:
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
         """Stores the operation until it completes after an event on one of `keys`, or at its deadline.
 
-        Unlike `try_complete_else_watch`, does not test the condition. The caller must have just found it false. If the
-        caller's test may itself cause an event on one of `keys`, the caller must use `try_complete_else_watch` instead.
-        The operation misses such an event, because it is stored only after the test; `try_complete_else_watch`
-        therefore tests the condition again after it has stored the operation.
+        Does not test the operation's condition; the caller must have just found it false. The caller must use
+        `try_complete_else_watch` instead if its test may itself cause an event on one of `keys`. The operation would
+        miss this event, because it is stored only after the test. `try_complete_else_watch` tests the condition again
+        after it has stored the operation.
         """
         self._enter(operation, keys)
         self._time(operation)

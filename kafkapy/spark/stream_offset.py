@@ -87,7 +87,7 @@ class OffsetRange(NamedTuple):
 
 
 class BatchPlan(NamedTuple):
-    """The ranges of offsets of a micro-batch, the partitions without a known start, and the losses of records as texts.
+    """The ranges of offsets of a micro-batch, the partitions without a known start, and sentences on lost records.
 
     The first offset to read in a partition is contained in the stream offset at which the batch begins, or in the one
     at which it ends. A partition is in `unknown` if neither of the two contains it.
@@ -119,9 +119,9 @@ def plan_micro_batch(start: StreamOffset, end: StreamOffset) -> BatchPlan:
 
 
 def first_offset(start: StreamOffset, end: StreamOffset, partition: TopicPartition) -> int | None:
-    """Returns the offset at which the batch from `start` to `end` begins in a partition.
+    """Returns the offset in the partition at which the micro-batch from `start` to `end` begins.
 
-    Returns None if neither `start` nor `end` contains this offset.
+    Returns None if neither `start` nor `end` contains the first offset of the partition.
     """
     offset = end.starts.get(partition)
     if offset is not None and (
