@@ -7,8 +7,7 @@ that serves usual Produce and Fetch requests. Phase 2 enters the interpreter onc
 runs the callbacks of watched descriptors, posted callbacks and expired timers. Then it calls `dispatch` with all
 requests that the gate did not serve. It repeats the call for pipelined requests, a limited number of times. Phase 3
 (`reactor_output`) writes all answers. Sockets are edge triggered: no system call is needed to stop reading from a
-client over its quota (Kafka's muting). Phase 2 passes responses on outgoing connections (`adopt_outgoing`) to
-callbacks.
+client over its quota (Kafka's muting). Phase 2 passes responses on outgoing connections to callbacks.
 
 Other threads may call `post`, `stop` and `Connection.close`; everything else may be called only by the reactor's
 thread, which runs `run`. Before `run`, the thread that sets up the broker may call all methods.
