@@ -18,7 +18,8 @@ from kafkapy.host_names import host_addresses
 from kafkapy.network.connection_quotas import ConnectionQuotas
 
 if TYPE_CHECKING:
-    from kafkapy._core.tls.tls_acceptor import TlsAcceptor
+    from kafkapy._core.tls.tls_acceptor import RefusalReport, TlsAcceptor
+    from kafkapy._core.tls.tls_context import BegunSession
     from kafkapy.network.listener_tls import ListenerTls
 
 logger = logging.getLogger("kafka.network.DataPlaneAcceptor")
@@ -73,13 +74,15 @@ def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
 
 
 class Client(NamedTuple):
-    """An accepted connection: its descriptor, and the host and port of the peer and of this node."""
+    """An accepted connection: its descriptor, the host and port of the peer and of this node, and the session of its
+    TLS handshake if a thread has begun it."""
 
     fd: int
     host: str
     port: int
     local_host: str
     local_port: int
+    session: BegunSession | None = None
 
     def connection_id(self, number: int) -> str:
         return f"{plain_host(self.local_host)}:{self.local_port}-{self.address}:{self.port}-0-{number}"
@@ -98,10 +101,9 @@ class Acceptor:
     """The listening socket of one listener. Only the reactor's thread may use it.
 
     The socket listens from `__init__` on, so that a port in use is found early; the system queues clients until
-    `start`. While `max.connections` or `max.connection.creation.rate` permits no further connection, or the process has
-    no descriptors left, the acceptor pauses and does not poll its descriptor. If the listener uses TLS, a thread
-    (`TlsAcceptor`) accepts the clients, and refuses clients that do not speak TLS. Clients that this thread refuses do
-    not count towards these limits.
+    `start`. While a limit is reached, or the process has no descriptors left, the acceptor pauses and does not poll its
+    descriptor. A thread (`TlsAcceptor`) accepts the clients of a listener with TLS and runs their handshakes. Those
+    that it refuses count in no limit, except that failed handshakes count in `max.connection.creation.rate`.
     """
 
     def __init__(
@@ -110,12 +112,12 @@ class Acceptor:
         config: BrokerConfig,
         reactor: Reactor,
         tls: ListenerTls | None = None,
-        on_refused: Callable[[Listener, int, list[tuple[str, str]]], None] | None = None,
+        on_refused: Callable[[Listener, str, int, list[tuple[str, str, str]]], None] | None = None,
     ) -> None:
         """Binds the listener's socket.
 
-        `on_refused(listener, count, first)` is called after `count` clients that did not speak TLS were refused;
-        `first` has the address and the connection id of some of them.
+        `on_refused(listener, reason, count, first)` is called after the thread of TLS has refused `count` clients;
+        `first` has the address, the connection id and the exact reason of some of them.
         """
         self._socket = bind_listener(listener, config)
         self.port: int = self._socket.getsockname()[1]
@@ -129,6 +131,7 @@ class Acceptor:
         self._watch: Watch | None = None
         self._accepted = 0
         self._exhausted = False
+        self._is_held = False  # the thread of TLS begins no handshake
         self._throttled: set[int] = set()  # descriptors of accepted connections that wait to be closed
         # Compiled code (the gate) serves usual Produce and Fetch requests. Clients of a controller's listener may not
         # access the broker's partitions.
@@ -149,6 +152,7 @@ class Acceptor:
         from kafkapy._core.tls.tls_acceptor import TlsAcceptor
 
         self._tls_acceptor = TlsAcceptor(self._socket.fileno(), self._refusal_delay_ms)
+        self._tls.share(self._tls_acceptor.use)
         self._tls_acceptor.start(f"tls-acceptor-{self.listener.name}")
         self._watch = self._reactor.watch(self._tls_acceptor.event_fd, self._accept_ready)
 
@@ -167,6 +171,9 @@ class Acceptor:
         """Ends a pause, if the acceptor has paused, and checks again whether a connection may be accepted."""
         if self._watch is not None:
             self._watch.resume()
+        if self._tls_acceptor is not None and self._is_held:
+            self._is_held = False
+            self._tls_acceptor.hold(False)
 
     def _accept_ready(self) -> None:
         for _ in range(ACCEPTS_PER_TURN):
@@ -176,19 +183,28 @@ class Acceptor:
             self._handle_report(self._tls_acceptor)
 
     def _handle_report(self, tls_acceptor: TlsAcceptor) -> None:
-        """Reports the clients that the TLS acceptor's thread has refused to `on_refused`.
+        """Passes on what the thread has refused, and handles an error that keeps it from accepting clients."""
+        from kafkapy._core.tls.tls_acceptor import PLAINTEXT_REASON
 
-        Logs the error if the thread cannot accept clients, for example because no descriptor is left.
-        """
-        refused, addresses, error = tls_acceptor.take_report()
+        strangers, failures, error = tls_acceptor.take_report()
         if error:
             self._log_exhaustion(error)
-        if not refused or self._on_refused is None:
-            return
-        clients = [Client(-1, *each) for each in addresses]
-        first = [(each.address, each.connection_id(self._accepted + number)) for number, each in enumerate(clients)]
-        self._accepted += refused
-        self._on_refused(self.listener, refused, first)
+        if strangers.total:
+            self._report_refused(PLAINTEXT_REASON, strangers)
+        if failures.total:
+            assert self._quotas is not None
+            self._report_refused("", failures)
+            self._quotas.spend_rate(self.listener.name, failures.total)
+            self._may_accept()  # pauses if the rate is exceeded
+
+    def _report_refused(self, reason: str, report: RefusalReport) -> None:
+        first = []
+        for number, each in enumerate(report.first, self._accepted):
+            client = Client(-1, each.host, each.port, each.local_host, each.local_port)
+            first.append((client.address, client.connection_id(number), each.reason))
+        self._accepted += report.total
+        if self._on_refused is not None:
+            self._on_refused(self.listener, reason, report.total, first)
 
     def _may_accept(self) -> bool:
         assert self._quotas is not None
@@ -206,6 +222,9 @@ class Acceptor:
         if self._watch is not None:
             self._watch.pause()
             self._reactor.schedule(duration_ms, self.resume)
+            if self._tls_acceptor is not None and not self._is_held:
+                self._is_held = True
+                self._tls_acceptor.hold(True)
 
     def _accept_one(self) -> bool:
         """Accepts one connection and returns True; returns False if no client waits, or the process has no descriptors
@@ -280,7 +299,7 @@ class Acceptor:
             self._make_room()
         host, identity = client.address, client.connection_id(self._accepted)
         self._accepted += 1
-        tls = None if self._tls is None else self._tls.context
+        tls = client.session or (None if self._tls is None else self._tls.context)
         try:
             connection = self._reactor.adopt(client.fd, self.listener, host, client.port, identity, self._is_gated, tls)
         except BaseException:

@@ -179,10 +179,10 @@ class ConnectionQuotas:
         """Returns whether the address may have one more connection."""
         return self._by_address.get(host, 0) < self.address_limit(host)
 
-    def spend_rate(self, listener_name: str) -> None:
-        """Counts an accepted connection in the rates of new connections of the broker and of the listener."""
-        self._rate.take()
-        self._listener_rates[listener_name].take()
+    def spend_rate(self, listener_name: str, count: int = 1) -> None:
+        """Counts accepted connections in the rates of new connections of the broker and of the listener."""
+        self._rate.take(count)
+        self._listener_rates[listener_name].take(count)
 
     def add(self, listener_name: str, host: str) -> None:
         self._total += 1

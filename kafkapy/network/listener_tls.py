@@ -6,7 +6,8 @@ A node whose listeners do not use TLS does not import this module.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+import threading
+from collections.abc import Callable, Collection, Mapping
 
 from kafkapy._core.tls.tls_context import TlsContext
 from kafkapy.config import BrokerConfig
@@ -47,9 +48,17 @@ class ListenerTls:
         self._mapping = PrincipalMapping(rules, prefix + MAPPING_KEY if has_own_rules else MAPPING_KEY)
         self._material = load_material(listener_ssl_settings(config, name, protocol), is_server=True)
         self.context: TlsContext = make_tls_context(self._material, is_server=True)
+        self._lock = threading.Lock()  # guards the order in which contexts are shared
+        self._use: Callable[[TlsContext], None] | None = None
         if self._is_inter_broker:
             check_trust(self._material, self._material)
         self._warn(self._material)
+
+    def share(self, use: Callable[[TlsContext], None]) -> None:
+        """Calls `use` with the context, and again with each context that replaces it."""
+        with self._lock:
+            self._use = use
+            use(self.context)
 
     def principal(self, certificate: bytes | None) -> Principal:
         """Returns the principal of a client with the certificate `certificate` (DER), or of a client without one if it
@@ -88,10 +97,14 @@ class ListenerTls:
             if settings == self._material.settings and not self._has_changed_files():
                 return
             material = load_material(settings, is_server=True)
-            self.context = make_tls_context(material, is_server=True)
+            context = make_tls_context(material, is_server=True)
         except ConfigError as error:
             logger.error("The stores of listener %s are not changed: %s", self._name, error)
             return
+        with self._lock:
+            self.context = context
+            if self._use is not None:
+                self._use(context)
         self._material = material
         logger.info("The stores of listener %s were read again", self._name)
         self._warn(material)

@@ -147,9 +147,9 @@ class SocketServer:
                 return
             except ValueError as refused:
                 error, delay_ms = str(refused), 0  # closed at once: the reactor would serve it next
-        counts[1] += 1
         reason = f"{HANDSHAKE_FAILED}: {error}"
         logger.info(FAILED_AUTHENTICATION, connection.peer_host, connection.id, reason)
+        counts[1] += 1
         if connection.is_closed:
             return
         self._failed_handshakes.add(connection.id)
@@ -158,21 +158,19 @@ class SocketServer:
         else:
             connection.close(reason)
 
-    def _on_refused(self, listener: Listener, count: int, first: list[tuple[str, str]]) -> None:
-        """Counts and logs `count` clients that the listener has refused, because they did not speak TLS.
+    def _on_refused(self, listener: Listener, reason: str, count: int, first: list[tuple[str, str, str]]) -> None:
+        """Counts and logs clients of a listener with TLS that were refused before the reactor.
 
-        `first` has the address and connection id of some of them, each of which gets a log line. One more line has the
-        number of the remaining clients.
+        `first` has the address, the connection id and the reason of some of them. A line gives the number of the
+        others, with the text `reason`, which is empty if their reasons may differ.
         """
-        from kafkapy._core.tls.tls_acceptor import PLAINTEXT_REASON
-
-        self._handshake_counts(listener)[1] += count
-        reason = f"{HANDSHAKE_FAILED}: {PLAINTEXT_REASON}"
-        for host, identity in first:
-            logger.info(FAILED_AUTHENTICATION, host, identity, reason)
+        for host, identity, own_reason in first:
+            logger.info(FAILED_AUTHENTICATION, host, identity, f"{HANDSHAKE_FAILED}: {own_reason}")
         others = count - len(first)
         if others > 0:
-            logger.info("Failed authentication with %d more clients of %s (%s)", others, listener, reason)
+            text = f"{HANDSHAKE_FAILED}: {reason}" if reason else HANDSHAKE_FAILED
+            logger.info("Failed authentication with %d more clients of %s (%s)", others, listener, text)
+        self._handshake_counts(listener)[1] += count
 
     def _handshake_counts(self, listener: Listener) -> list[int]:
         return self._handshakes.setdefault(listener.name, [0, 0])

@@ -36,8 +36,8 @@ class TokenBucket:
             return 1000
         return min(1000, int((1.0 - self._tokens) * 1000 / self._rate) + 1)
 
-    def take(self) -> None:
-        self._tokens -= 1.0
+    def take(self, count: int = 1) -> None:
+        self._tokens -= count
 
     def _refill(self, monotonic_ms: int) -> None:
         gained = (monotonic_ms - self._updated_ms) * self._rate / 1000

@@ -1,7 +1,7 @@
 """Makes the garbage collections of Spark's Python workers short.
 
-Spark's daemon collects garbage after each task (`pyspark/daemon.py`), while the JVM may already send the next task to the
-worker. With pyspark, pyarrow and the client imported, a collection looks at 47,000 objects that live as long as the
+Spark's daemon collects garbage after each task (`pyspark/daemon.py`), while the JVM may already send the next task to
+the worker. With pyspark, pyarrow and the client imported, a collection looks at 47,000 objects that live as long as the
 process, and takes 50 to 120 ms.
 """
 

@@ -18,6 +18,7 @@ from tests.harness.certificates import CertificateAuthority, Identity, openssl
 from tests.peers import ApacheKafka
 from tests.ports import free_ports
 from tests.reactor_harness import TIMEOUT, frame, receive_frame
+from tests.security.token_brokers import eventually
 from tests.server_process import ServerProcess
 from tests.wire.test_tls_hostile import first_flight
 
@@ -158,10 +159,10 @@ def test_failed_handshakes_are_logged_with_their_reason(tmp_path: Path, certific
     }
     with served(tmp_path, certificates) as (server, port):
         behaviour(port, certificates)
-        log = server.log_path.read_text()
-    for reason in reasons.values():
-        assert f"(SSL handshake failed: {reason})" in log
-    assert "Failed authentication with /127.0.0.1" in log
+        for reason in reasons.values():
+            expected = f"(SSL handshake failed: {reason})"
+            eventually(lambda expected=expected: expected in server.log_path.read_text())
+        assert "Failed authentication with /127.0.0.1" in server.log_path.read_text()
 
 
 def test_records_pass_the_gate_of_a_tls_listener(tmp_path: Path, certificates: Certificates) -> None:

@@ -6,7 +6,7 @@ from kafkapy._core.reactor.reactor_state cimport ReactorState
 from kafkapy._core.reactor.reactor_watch cimport WatchState
 from kafkapy._core.tls.events cimport epoll_event
 from kafkapy._core.tls.handshake_pool cimport HandshakePool
-from kafkapy._core.tls.tls_context cimport TlsContext
+from kafkapy._core.tls.tls_context cimport TlsSource
 from kafkapy._core.tls.tls_session cimport TlsSession
 
 cdef enum:
@@ -36,7 +36,7 @@ cdef class Reactor:
     cdef list watches
 
     cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1
-    cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name,
+    cdef TlsSession *open_session(self, TlsSource tls, Connection connection, int fd, str name,
                                   bint verifies) except? NULL
     cdef int stop_tls(self) except -1
     cdef int loop(self) except -1

@@ -5,7 +5,7 @@ from typing_extensions import Buffer
 
 from kafkapy._core.bytes.segment_file import FileRange
 from kafkapy._core.reactor.timing_wheel import TimerEntry
-from kafkapy._core.tls.tls_context import TlsContext
+from kafkapy._core.tls.tls_context import TlsSource
 
 FOLLOWER_FETCHES: int
 CLOSED_BY_PEER: int
@@ -118,7 +118,7 @@ class Reactor:
         peer_port: int,
         connection_id: str,
         is_gated: bool = True,
-        tls: TlsContext | None = None,
+        tls: TlsSource | None = None,
     ) -> Connection: ...
     def adopt_outgoing(
         self,
@@ -130,7 +130,7 @@ class Reactor:
         on_response: Callable[[Request], None],
         on_closed: Callable[[OutgoingConnection], None],
         max_response_bytes: int,
-        tls: TlsContext | None = None,
+        tls: TlsSource | None = None,
         tls_server_name: str | None = None,
         tls_verifies_name: bool = True,
     ) -> OutgoingConnection: ...

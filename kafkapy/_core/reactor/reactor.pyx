@@ -26,7 +26,8 @@ from posix.unistd cimport close, read, write
 from kafkapy._core.reactor.reactor_connection cimport Connection, OutgoingConnection, Request, release_garbage
 from kafkapy._core.reactor.reactor_input cimport input_advance, input_serve, input_serve_queued, intake_is_blocked
 from kafkapy._core.reactor.reactor_output cimport output_flush_queued
-from kafkapy._core.reactor.reactor_tls cimport tls_accept, tls_begin, tls_continue, tls_prepare, tls_release_pool
+from kafkapy._core.reactor.reactor_tls cimport (
+    tls_accept, tls_adopted, tls_begin, tls_continue, tls_prepare, tls_release_pool)
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
     CLOSE_SHUTDOWN, CLOSE_TLS, GATE_WAITS, WATCH_CALLBACK, WATCH_HANDSHAKES, WATCH_WAKEUP, ConnectionState,
@@ -44,7 +45,7 @@ from kafkapy._core.tls.events cimport (
 )
 from kafkapy._core.tls.handshake_pool cimport HandshakePool
 from kafkapy._core.tls.session_facts cimport session_error
-from kafkapy._core.tls.tls_context cimport TlsContext
+from kafkapy._core.tls.tls_context cimport TlsSource
 from kafkapy._core.tls.tls_session cimport TlsSession
 
 from kafkapy._core.reactor.timing_wheel import TimingWheel
@@ -181,10 +182,10 @@ cdef class Reactor:
         return open_watch(self.native.epoll_fd, self.watches, fd, callback)
 
     def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id, bint is_gated=True,
-              TlsContext tls=None):
+              TlsSource tls=None):
         """Takes over the descriptor of a connected, non-blocking socket and returns its Connection. `listener`, any
-        object, becomes an attribute of the connection. If `is_gated` is False, all requests go to `dispatch`, and none
-        to the compiled request path (the gate). If `tls` is given, the client must begin with a TLS handshake."""
+        object, becomes an attribute of the connection. If `is_gated` is False, all requests go to `dispatch`. If `tls`
+        is given, the client must begin with a TLS handshake, or has begun it if `tls` is a BegunSession."""
         cdef Connection connection = Connection.__new__(Connection)
         cdef TlsSession *session = self.open_session(tls, connection, fd, None, False)
         self.enter(connection, fd, peer_host, peer_port, connection_id)
@@ -193,10 +194,12 @@ cdef class Reactor:
         connection.native.tls = session
         connection.native.ungated = not is_gated
         connection.native.connection = <PyObject *> connection
+        if session != NULL:
+            tls_adopted(&self.native, connection.native)
         return connection
 
     def adopt_outgoing(self, int fd, str peer_host, int peer_port, str connection_id, *, on_response, on_closed,
-                       int32_t max_response_bytes, TlsContext tls=None, str tls_server_name=None,
+                       int32_t max_response_bytes, TlsSource tls=None, str tls_server_name=None,
                        bint tls_verifies_name=True):
         """Takes over the descriptor of a non-blocking socket that is connecting, and returns its OutgoingConnection.
         The loop calls `on_response` with each response, as an object of the class Request (any received frame). It
@@ -214,7 +217,7 @@ cdef class Reactor:
         connection.native.connection = <PyObject *> connection
         return connection
 
-    cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name,
+    cdef TlsSession *open_session(self, TlsSource tls, Connection connection, int fd, str name,
                                   bint verifies) except? NULL:
         """Returns a TLS session, which the connection owns; NULL if `tls` is None. The first call starts the handshake
         threads. If `verifies`, a server's certificate has to be for `name`."""
@@ -265,8 +268,7 @@ cdef class Reactor:
         return 0
 
     def pause_intake(self):
-        """Stops reading and dispatching new requests until `resume_intake`; requests received in part may be completed.
-        """
+        """Stops reading and dispatching requests until `resume_intake`; partly received ones may be completed."""
         self.native.intake_paused = True
 
     def resume_intake(self):
@@ -302,8 +304,7 @@ cdef class Reactor:
 
     def idle_us(self):
         """Returns the µs that the reactor has spent waiting since its start, including the present wait; any thread may
-        call it.
-        """
+        call it."""
         cdef int64_t waiting_since_us = self.native.waiting_since_us
         return self.native.idle_us + (monotonic_us() - waiting_since_us if waiting_since_us else 0)
 
@@ -614,8 +615,7 @@ cdef class Reactor:
         return 0
 
     cdef int expire_idle(self) except -1:
-        """Closes connections that were idle for longer than connections_max_idle_ms. A connection whose request is in
-        process is not idle."""
+        """Closes connections that were idle for longer than connections_max_idle_ms, and have no request in process."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *oldest = native.oldest
         while (native.max_idle_ms >= 0 and oldest != NULL

@@ -15,6 +15,8 @@ cdef extern from "<sys/uio.h>" nogil:
 cdef int tls_prepare(ReactorState *state, HandshakeQueues *pool) noexcept nogil
 # Begins the handshake of an outgoing connection, which has been established.
 cdef void tls_begin(ReactorState *state, ConnectionState *connection) noexcept nogil
+# Continues the handshake of a client's new connection, which may have begun on another thread, or have ended there.
+cdef void tls_adopted(ReactorState *state, ConnectionState *connection) noexcept nogil
 # Continues the connections whose step in the pool is complete.
 cdef void tls_continue(ReactorState *state) noexcept nogil
 # Permits a connection whose handshake is complete to exchange frames.

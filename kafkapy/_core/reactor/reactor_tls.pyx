@@ -24,10 +24,9 @@ from kafkapy._core.reactor.reactor_state cimport (
 )
 from kafkapy._core.tls.handshake_pool cimport pool_submit, pool_take_done, pool_take_waiting
 from kafkapy._core.tls.tls_session cimport (
-    TLS_BROKEN, TLS_CLOSED, TLS_ESTABLISHED, TLS_FAILED, TLS_HANDSHAKE, TLS_OK, TLS_OPEN, TLS_SOCKET_ERROR,
-    TLS_WANTS_INPUT, TlsBuffer, buffer_free, buffer_reserve, buffer_size, tls_check_first_bytes, tls_read, tls_refuse,
-    tls_handshake, tls_session_free,
-    tls_step_is_cheap, tls_write,
+    HANDSHAKE_ROOM, TLS_BROKEN, TLS_CLOSED, TLS_ESTABLISHED, TLS_FAILED, TLS_HANDSHAKE, TLS_OK, TLS_OPEN,
+    TLS_SOCKET_ERROR, TLS_WANTS_INPUT, TlsBuffer, buffer_free, buffer_reserve, buffer_size, tls_check_first_bytes,
+    tls_handshake, tls_handshake_received, tls_read, tls_session_free, tls_step_is_cheap, tls_write,
 )
 
 cdef extern from "<sys/socket.h>" nogil:
@@ -39,8 +38,6 @@ cdef extern from "<unistd.h>" nogil:
 cdef enum:
     GATHER_BYTES = 245760           # of the output that are encrypted at once; the records take less than 256 KiB
     CIPHERTEXT_PER_TURN = 131072             # received from one connection in one turn, at most
-    HANDSHAKE_ROOM = 16384          # received from one connection for one step of its handshake
-    HANDSHAKE_LIMIT = 524288        # received from one connection before its handshake is complete
 
 
 cdef int tls_prepare(ReactorState *state, HandshakeQueues *pool) noexcept nogil:
@@ -58,6 +55,13 @@ cdef int tls_prepare(ReactorState *state, HandshakeQueues *pool) noexcept nogil:
 
 cdef void tls_begin(ReactorState *state, ConnectionState *connection) noexcept nogil:
     step(state, connection)
+
+
+cdef void tls_adopted(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    if connection.tls.phase == TLS_HANDSHAKE:
+        connection_want_output(state, connection)
+    else:
+        stepped(state, connection)
 
 
 cdef void step(ReactorState *state, ConnectionState *connection) noexcept nogil:
@@ -150,6 +154,8 @@ cdef void receive_handshake(ReactorState *state, ConnectionState *connection) no
     cdef TlsSession *session = connection.tls
     cdef uint8_t *room
     cdef ssize_t count
+    cdef bint is_first
+    cdef int status
     if session.phase == TLS_FAILED and connection.hangup:
         connection_close(state, connection, CLOSE_BY_PEER, 0)
         return
@@ -163,20 +169,16 @@ cdef void receive_handshake(ReactorState *state, ConnectionState *connection) no
         return
     count = recv(connection.fd, room, HANDSHAKE_ROOM, 0)
     if count > 0:
-        session.received.end += <size_t> count
+        is_first = session.handshake_bytes == 0
+        status = tls_handshake_received(session, <size_t> count)
+        if is_first and session.is_server:
+            status = tls_check_first_bytes(session)
+        if status != TLS_OK:
+            connection.readable = False
+            stepped(state, connection)
+            return
         if count < HANDSHAKE_ROOM and not connection.hangup:
             connection.readable = False
-        if session.handshake_bytes == 0 and session.is_server and tls_check_first_bytes(session) != TLS_OK:
-            connection.readable = False
-            stepped(state, connection)
-            return
-        session.handshake_bytes += count
-        if session.handshake_bytes > HANDSHAKE_LIMIT:
-            session.phase = TLS_FAILED
-            tls_refuse(session, "the handshake has too many bytes")
-            connection.readable = False
-            stepped(state, connection)
-            return
         step(state, connection)
     elif count == 0:
         connection.readable = False

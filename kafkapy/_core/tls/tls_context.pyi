@@ -3,8 +3,10 @@ CLIENT_AUTH_REQUESTED: int
 CLIENT_AUTH_REQUIRED: int
 
 class TlsError(ValueError): ...
+class TlsSource: ...
+class BegunSession(TlsSource): ...
 
-class TlsContext:
+class TlsContext(TlsSource):
     def __init__(
         self,
         *,

@@ -15,7 +15,8 @@ from kafkapy._core.tls.openssl cimport (
     OpenSslFunctions,
     VerifyCallback, openssl_functions, require_openssl,
 )
-from kafkapy._core.tls.tls_session cimport READ_BUFFER_BYTES, TlsSession, tls_session_create, verify_peer
+from kafkapy._core.tls.tls_session cimport (
+    READ_BUFFER_BYTES, TlsSession, tls_session_create, tls_session_free, verify_peer)
 
 CLIENT_AUTH_NONE = 0
 CLIENT_AUTH_REQUESTED = 1
@@ -121,9 +122,36 @@ cdef class PemReader:
         return found
 
 
-cdef class TlsContext:
-    """The configuration of TLS connections of one kind. It does not change, and any number of connections and threads
-    may share it.
+cdef class TlsSource:
+    """Gives a connection its TLS session: a context makes one, and a BegunSession has one already."""
+
+    cdef TlsSession *open_session(self, int fd, void *owner, str server_name, bint verifies_name) except NULL:
+        raise NotImplementedError
+
+
+cdef class BegunSession(TlsSource):
+    """The session of a client whose handshake has begun, or has succeeded, on another thread. It serves once."""
+
+    def __dealloc__(self):
+        tls_session_free(self.native)
+
+    cdef TlsSession *open_session(self, int fd, void *owner, str server_name, bint verifies_name) except NULL:
+        cdef TlsSession *session = self.native
+        if session == NULL or session.fd != fd:
+            raise RuntimeError("the session is in use, or belongs to another socket")
+        self.native = NULL
+        session.owner = owner
+        return session
+
+
+cdef BegunSession begun_session(TlsSession *session):
+    cdef BegunSession begun = BegunSession.__new__(BegunSession)
+    begun.native = session
+    return begun
+
+
+cdef class TlsContext(TlsSource):
+    """The configuration of TLS connections of one kind. Immutable; any number of connections and threads may share it.
 
     A change of a key or certificate needs a new context; open connections continue with the one that they began with.
     Each context has its own keys for the tickets of resumed sessions, so that a session of an old context is never
@@ -173,6 +201,9 @@ cdef class TlsContext:
     def __dealloc__(self):
         if self.native != NULL:
             openssl.SSL_CTX_free(self.native)
+
+    cdef bint asks_for_certificates(self) noexcept:
+        return self.is_server and self.client_auth != CLIENT_AUTH_NONE
 
     cdef int set_verification(self) except -1:
         cdef int mode = SSL_VERIFY_PEER
@@ -345,7 +376,7 @@ cdef class TlsContext:
         cdef bytes name
         if session == NULL:
             raise MemoryError()
-        session.checks_peer = self.is_server and self.client_auth != CLIENT_AUTH_NONE
+        session.checks_peer = self.asks_for_certificates()
         if server_name is not None:
             name = server_name.rstrip(".").encode("idna" if not server_name.isascii() else "ascii")
             rules = openssl.SSL_get0_param(session.ssl)

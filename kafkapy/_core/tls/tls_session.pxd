@@ -12,6 +12,8 @@ cdef enum:
     READ_BUFFER_BYTES = 65664
     HANDSHAKE_RECORD = 0x16         # the first byte from every client that speaks TLS
     PLAINTEXT_ALERT_BYTES = 7
+    ERROR_BYTES = 512               # of an error's text
+    HANDSHAKE_ROOM = 16384          # received from one peer for one step of its handshake
 
 cdef enum TlsPhase:
     TLS_HANDSHAKE = 0
@@ -57,6 +59,8 @@ cdef struct TlsSession:
     int verify_code                 # why the peer's certificate was refused; 0: not refused
     char *error                     # owned text; NULL: none
 
+# Prepares the creation of sessions by several threads. Needs the interpreter lock. Returns whether memory sufficed.
+cdef bint tls_prepare_sessions() noexcept
 cdef TlsSession *tls_session_create(SSL_CTX *context, bint is_server, int fd, void *owner) noexcept nogil
 # Releases everything. The caller alone uses the session.
 cdef void tls_session_free(TlsSession *session) noexcept nogil
@@ -73,6 +77,11 @@ cdef int tls_check_first_bytes(TlsSession *session) noexcept nogil
 # Return what is sent to a client whose first byte is another one, and the reason for the log.
 cdef const uint8_t *tls_plaintext_alert() noexcept nogil
 cdef const char *tls_plaintext_reason() noexcept nogil
+# Counts bytes that were read from the socket into `received`. Returns TLS_BROKEN if the handshake has too many.
+cdef int tls_handshake_received(TlsSession *session, size_t count) noexcept nogil
+# Reads from the socket, runs a step of the handshake and sends its records, on a thread that owns the session. Returns
+# the TlsStatus; with TLS_WANTS_INPUT, records that the socket did not accept may be left in `output`.
+cdef int tls_exchange(TlsSession *session) noexcept nogil
 cdef int tls_refuse(TlsSession *session, const char *reason) noexcept nogil
 
 cdef uint8_t *buffer_reserve(TlsBuffer *buffer, size_t room) noexcept nogil

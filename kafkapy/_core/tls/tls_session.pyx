@@ -25,10 +25,10 @@ cdef extern from "<sys/socket.h>" nogil:
     ssize_t send(int fd, const void *buffer, size_t size, int flags)
 
 cdef enum:
-    ERROR_BYTES = 512               # of an error's text
     SUBJECT_BYTES = 256
     BUFFER_MINIMUM = 4096
     CIPHERTEXT_LIMIT = 1 << 21          # unsent ciphertext of one session
+    HANDSHAKE_LIMIT = 524288            # received from one peer before its handshake is complete
 
 cdef OpenSslFunctions *openssl = openssl_functions()
 cdef BIO_METHOD *bio_method = NULL
@@ -138,7 +138,7 @@ cdef int bio_read(BIO *bio, char *room, int size) noexcept nogil:
 
 
 cdef BIO_METHOD *method() noexcept nogil:
-    """Returns the type of our BIOs; the first call, which is on the reactor's thread, creates it."""
+    """Returns the type of our BIOs; the first call, which has the interpreter lock, creates it."""
     global bio_method
     cdef BIO_METHOD *made
     if bio_method == NULL:
@@ -154,6 +154,10 @@ cdef BIO_METHOD *method() noexcept nogil:
 
 
 # ---- the life of a session
+
+cdef bint tls_prepare_sessions() noexcept:
+    return method() != NULL
+
 
 cdef TlsSession *tls_session_create(SSL_CTX *context, bint is_server, int fd, void *owner) noexcept nogil:
     """Returns a session whose handshake has not begun; NULL if memory is short."""
@@ -282,6 +286,38 @@ cdef int tls_check_first_bytes(TlsSession *session) noexcept nogil:
     append_output(session, PLAINTEXT_ALERT, PLAINTEXT_ALERT_BYTES)
     session.phase = TLS_FAILED
     return tls_refuse(session, tls_plaintext_reason())
+
+
+cdef int tls_handshake_received(TlsSession *session, size_t count) noexcept nogil:
+    session.received.end += count
+    session.handshake_bytes += <int64_t> count
+    if session.handshake_bytes <= HANDSHAKE_LIMIT:
+        return TLS_OK
+    session.phase = TLS_FAILED
+    return tls_refuse(session, "the handshake has too many bytes")
+
+
+cdef int tls_exchange(TlsSession *session) noexcept nogil:
+    cdef uint8_t *room = buffer_reserve(&session.received, HANDSHAKE_ROOM)
+    cdef ssize_t count
+    if room == NULL:
+        session.status = TLS_SOCKET_ERROR
+        return session.status
+    count = recv(session.fd, room, HANDSHAKE_ROOM, MSG_DONTWAIT)
+    if count == 0:
+        session.status = TLS_CLOSED
+    elif count < 0:
+        session.status = TLS_WANTS_INPUT if errno in (EAGAIN, EINTR) else TLS_SOCKET_ERROR
+    elif tls_handshake_received(session, <size_t> count) == TLS_OK:
+        tls_handshake(session)
+    if buffer_size(&session.output):
+        count = send(session.fd, session.output.data + session.output.start, buffer_size(&session.output),
+                     MSG_NOSIGNAL | MSG_DONTWAIT)
+        if count > 0:
+            session.output.start += <size_t> count
+        if not buffer_size(&session.output):
+            buffer_free(&session.output)
+    return session.status
 
 
 cdef const uint8_t *tls_plaintext_alert() noexcept nogil:

@@ -115,3 +115,15 @@ def test_a_sasl_ssl_listener_asks_for_certificates_with_its_prefix_only(
     caplog.clear()
     TlsListeners(BrokerConfig({**sasl, "listener.name.sasl_ssl.ssl.client.auth": "required"}))
     assert "has no effect" not in caplog.text
+
+
+def test_each_context_is_shared(properties: dict[str, str], tmp_path: Path):
+    tls = listener(properties)
+    shared: list[object] = []
+    tls.share(shared.append)
+    assert shared == [tls.context]
+    issued = authority().issue(SERVER_NAME, 3, usages=(SERVER_AUTH, CLIENT_AUTH))
+    (tmp_path / "server.pem").write_bytes(issued.private_key + issued.certificate + b"\n")
+    tls.refresh()
+    assert len(shared) == 2
+    assert shared[1] is tls.context

@@ -1,74 +1,21 @@
-"""The thread that accepts the clients of a listener with TLS: who is passed on, who is refused, and the bounds."""
+"""The thread that accepts the clients of a listener with TLS, without handshakes: who is passed on, who is refused."""
 
 from __future__ import annotations
 
 import os
-import select
-import socket
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from kafkapy._core.tls.tls_acceptor import TlsAcceptor
+from kafkapy._core.tls.tls_acceptor import PLAINTEXT_REASON
 from tests.reactor_harness import TIMEOUT
+from tests.unit._core.tls.running_acceptor import RunningAcceptor, addresses_of, has_ended
 
 HELLO = b"\x16\x03\x01\x00\x05hello"
 GARBAGE = b"\x00\x00\x00\x10 a request"
 ALERT = b"\x15\x03\x03\x00\x02\x02\x50"
 READY_LIMIT = 256
-Taken = tuple[int, str, int, str, int]
-
-
-class RunningAcceptor:
-    def __init__(self, host: str = "127.0.0.1", refusal_delay_ms: int = 0) -> None:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.listening = socket.create_server((host, 0), family=family, backlog=1024)
-        self.listening.setblocking(False)
-        self.acceptor = TlsAcceptor(self.listening.fileno(), refusal_delay_ms)
-        self.acceptor.start("tls-acceptor-test")
-        self.clients: list[socket.socket] = []
-        self.taken: list[int] = []
-
-    def connect(self, first: bytes = b"") -> socket.socket:
-        client = socket.create_connection(self.listening.getsockname()[:2], TIMEOUT)
-        client.sendall(first)
-        self.clients.append(client)
-        return client
-
-    def wait_readable(self) -> None:
-        assert select.select([self.acceptor.event_fd], [], [], TIMEOUT)[0]
-
-    def take(self) -> Taken:
-        """Waits for the next client that may speak TLS."""
-        deadline = time.monotonic() + TIMEOUT
-        while time.monotonic() < deadline:
-            if (client := self.acceptor.take()) is not None:
-                self.taken.append(client[0])
-                return client
-            self.wait_readable()
-        raise TimeoutError
-
-    def refused(self, wanted: int) -> tuple[int, list[tuple[str, int, str, int]]]:
-        """Waits until `wanted` clients were refused."""
-        count, addresses = 0, []
-        deadline = time.monotonic() + TIMEOUT
-        while count < wanted and time.monotonic() < deadline:
-            self.wait_readable()
-            assert self.acceptor.take() is None
-            more, found, error = self.acceptor.take_report()
-            assert error == 0
-            count += more
-            addresses += found
-        return count, addresses
-
-    def close(self) -> None:
-        self.acceptor.stop()
-        for fd in self.taken:
-            os.close(fd)
-        for client in self.clients:
-            client.close()
-        self.listening.close()
 
 
 @pytest.fixture
@@ -78,21 +25,11 @@ def acceptor() -> Iterator[RunningAcceptor]:
     opened.close()
 
 
-def addresses_of(client: socket.socket) -> tuple[str, int, str, int]:
-    return (*client.getsockname()[:2], *client.getpeername()[:2])
-
-
-def has_ended(client: socket.socket) -> bool:
-    try:
-        return client.recv(1) == b""
-    except ConnectionResetError:
-        return True
-
-
 def test_a_client_that_begins_a_handshake_is_passed_on_with_all_its_bytes(acceptor: RunningAcceptor) -> None:
     client = acceptor.connect(HELLO)
-    fd, *addresses = acceptor.take()
+    fd, *addresses, session = acceptor.take()
     assert tuple(addresses) == addresses_of(client)
+    assert session is None
     assert not os.get_blocking(fd)
     assert not os.get_inheritable(fd)
     assert os.read(fd, 100) == HELLO
@@ -102,8 +39,7 @@ def test_a_client_that_does_not_speak_tls_gets_an_alert_and_is_closed(acceptor: 
     client = acceptor.connect(GARBAGE)
     assert client.recv(100) == ALERT
     assert client.recv(1) == b""
-    count, addresses = acceptor.refused(1)
-    assert (count, addresses) == (1, [addresses_of(client)])
+    assert acceptor.refused(1) == (1, [(PLAINTEXT_REASON, *addresses_of(client))])
 
 
 def test_the_connection_of_a_refused_client_stays_open_for_the_delay() -> None:
@@ -121,16 +57,17 @@ def test_the_connection_of_a_refused_client_stays_open_for_the_delay() -> None:
 def test_a_flood_is_counted_and_only_its_first_clients_are_named(acceptor: RunningAcceptor) -> None:
     for _ in range(600):
         acceptor.connect(GARBAGE)
-    count, addresses = acceptor.refused(600)
+    count, named = acceptor.refused(600)
     assert count == 600
-    assert 0 < len(addresses) < count
+    assert 0 < len(named) < count
     assert all(client.recv(100) == ALERT for client in acceptor.clients)
 
 
 def test_a_client_that_sends_nothing_is_passed_on_after_a_time(acceptor: RunningAcceptor) -> None:
     silent = acceptor.connect()
-    fd, *addresses = acceptor.take()
+    fd, *addresses, session = acceptor.take()
     assert tuple(addresses) == addresses_of(silent)
+    assert session is None
     with pytest.raises(BlockingIOError):
         os.read(fd, 1)
 
@@ -140,7 +77,7 @@ def test_silent_clients_delay_no_other_one(acceptor: RunningAcceptor) -> None:
         acceptor.connect()
     last = acceptor.connect(HELLO)
     expected = {addresses_of(client) for client in acceptor.clients}
-    found = {tuple(acceptor.take()[1:]) for _ in acceptor.clients}
+    found = {tuple(acceptor.take()[1:5]) for _ in acceptor.clients}
     assert found == expected
     assert addresses_of(last) in found
 
@@ -149,9 +86,9 @@ def test_a_client_that_leaves_before_it_sends_anything_is_forgotten(acceptor: Ru
     for _ in range(50):
         acceptor.connect().close()
     client = acceptor.connect(HELLO)
-    assert tuple(acceptor.take()[1:]) == addresses_of(client)
+    assert tuple(acceptor.take()[1:5]) == addresses_of(client)
     assert acceptor.acceptor.take() is None
-    assert acceptor.acceptor.take_report() == (0, [], 0)
+    assert acceptor.acceptor.take_report() == ((0, []), (0, []), 0)
 
 
 def test_clients_that_nobody_takes_wait_in_the_systems_queue(acceptor: RunningAcceptor) -> None:
@@ -177,5 +114,5 @@ def test_stopping_closes_the_connections_that_were_not_taken(acceptor: RunningAc
 def test_addresses_of_ipv6_are_reported() -> None:
     acceptor = RunningAcceptor("::1")
     client = acceptor.connect(HELLO)
-    assert tuple(acceptor.take()[1:]) == addresses_of(client)
+    assert tuple(acceptor.take()[1:5]) == addresses_of(client)
     acceptor.close()
