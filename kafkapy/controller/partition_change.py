@@ -123,10 +123,11 @@ class PartitionChange:
         assert record.leader < 0 or record.leader in replicas, f"leader {record.leader} of {self.target_replicas}"
 
     def _complete_reassignment(self) -> None:
-        """Completes the reassignment, if one is in progress and the remaining replicas can replace the removed ones.
+        """Completes the reassignment, if one is in progress and its new replicas can replace the removed ones.
 
-        For this, all adding replicas must be in the ISR, and at least one replica of the ISR must remain. If fewer
-        replicas are added than removed, all remaining replicas must be in the ISR. Otherwise nothing changes.
+        The new replicas are those of the assignment without the replicas to be removed. All replicas to be added must
+        be in the ISR, and at least one of the new replicas. If fewer replicas are added than removed, all new replicas
+        must be in the ISR. If one of these conditions is not met, nothing changes.
         """
         if not self.target_removing and not self.target_adding:
             return

@@ -144,7 +144,7 @@ class ViewWriter:
 def _are_same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
     """Returns whether the objects from which nodes were made are the same as before.
 
-    Texts and numbers may also be equal; all other objects must be identical.
+    Texts and numbers are the same if they are equal. Other objects are the same only if they are identical.
     """
     if len(before) != len(after):
         return False

@@ -256,8 +256,8 @@ cdef int tls_encrypt(ReactorState *state, ConnectionState *connection, int64_t *
     """Encrypts the beginning of the output. The encrypted bytes have to be sent before more is encrypted.
 
     Returns 0 on success. Otherwise returns the CloseReason with which the caller has to close the connection, and sets
-    `detail` to the number that belongs to it: the errno for CLOSE_ERROR, the number of bytes of the chunk that are not
-    sent yet for CLOSE_SHORT_FILE, and 0 for CLOSE_TLS.
+    `detail` to a number: the errno for CLOSE_ERROR, 0 for CLOSE_TLS, and for CLOSE_SHORT_FILE (a file ends before the
+    range of it that is in the output) the number of bytes of this range that are not sent yet.
     """
     cdef TlsSession *session = connection.tls
     cdef TlsShared *shared = state.tls

@@ -26,9 +26,9 @@ class SchemaSerializer(ABC):
     subject_name: the function that forms the subject's name, or TOPIC, RECORD or TOPIC_RECORD.
     is_key: True if the serializer is for keys, False if it is for values.
 
-    A serializer is the value of `key.serializer` or `value.serializer`: `serializer(topic, value)` returns the frame,
-    which names the schema by its id, and the data. `encode` returns the data alone, and a header with the schema's
-    GUID.
+    A serializer is the value of `key.serializer` or `value.serializer`: `serializer(topic, value)` returns a
+    frame, which contains the id of the schema and the data. `encode` returns the data without a frame; the schema's
+    GUID is in a header, which it returns too.
     """
 
     schema_type = ""

@@ -100,8 +100,8 @@ class Producer(Closing):
     def send(self, *messages: KeyedMessage | Iterable[KeyedMessage]) -> None:
         """Sends messages; an argument is a message or a list of messages.
 
-        A synchronous producer blocks until the messages are acknowledged, and raises FailedToSendMessage. An
-        asynchronous one raises QueueFull if its queue has no room.
+        A synchronous producer blocks until the messages are acknowledged, and raises FailedToSendMessage if one of them
+        is not. An asynchronous one raises QueueFull if its queue has no room.
         """
         wanted = [message for each in messages for message in ([each] if isinstance(each, KeyedMessage) else each)]
         futures = []

@@ -323,7 +323,11 @@ class RaftMachine:
         return self._finish()
 
     def shutdown(self, timeout_ms: int, monotonic_ms: int) -> list[Effect]:
-        """Gives up leadership and stops; this call or a later one returns Stopped, at the latest after `timeout_ms`."""
+        """Gives up leadership and stops, after `timeout_ms` at the latest.
+
+        When the machine has stopped, the effects that its methods return contain Stopped: those of this call, or those
+        of a later input.
+        """
         self._node.now_ms = monotonic_ms
         self._node.shutdown_ms = monotonic_ms + timeout_ms
         return self._finish()

@@ -230,10 +230,10 @@ class SharePartition:
         """Reads records and acquires them for the member; returns their batches and the acquired offsets.
 
         Acquires whole batches, with about `max_records` records, in ranges of about `batch_size` records. If
-        `is_exact`, acquires no more than `max_records`. If the log has been truncated, nothing is acquired, and the
-        window moves to the records that the log has. Raises ApiError NOT_LEADER_OR_FOLLOWER if this broker does not
-        lead the partition, ApiError UNKNOWN_SERVER_ERROR if a transaction index is damaged, and StorageError if the log
-        cannot be read.
+        `is_exact`, acquires no more than `max_records`. If the log no longer has the
+        next records, because its start or its end was removed, nothing is acquired, and the start offset of the share
+        partition moves into the log. Raises ApiError NOT_LEADER_OR_FOLLOWER if this broker does not lead the partition,
+        ApiError UNKNOWN_SERVER_ERROR if a transaction index is damaged, and StorageError if the log cannot be read.
         """
         self.partition.check_access(-1, only_leader=True)
         log = self.partition.log

@@ -123,9 +123,9 @@ class AuditedLogs:
         return parts
 
     def forget(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Drops the notes on the clients of records below the offset of each partition in `positions`.
+        """Forgets which clients have produced the records below an offset; `positions` maps partitions to offsets.
 
-        Called when the counts of these records are written, so that the notes are no longer needed.
+        Called when the counts of these records are written.
         """
         for topic_partition, offset in positions.items():
             partition = self._partitions.get(topic_partition)

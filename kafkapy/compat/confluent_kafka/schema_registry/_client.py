@@ -394,7 +394,7 @@ class SchemaRegistryClient(Closing):
         offset: int = 0,
         limit: int = -1,
     ) -> list[Association]:
-        """Returns the associations of a resource, such as a topic.
+        """Returns the associations between a resource, such as a topic, and subjects.
 
         `resource_type` and `association_types` select associations; None selects all. Skips the first `offset`
         associations, and returns at most `limit` of the rest (-1: all). The registry of kafkapy does not support
