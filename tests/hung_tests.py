@@ -15,6 +15,7 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 # pytest-timeout acts first; its timer needs the interpreter, which a hanging extension may hold.
 DELAY_AFTER_PYTEST_TIMEOUT_S = 30.0
 NO_PROGRESS_STATUS = 3
+STANDARD_ERROR = 2
 
 
 def limit_s(item: pytest.Item) -> float:
@@ -50,7 +51,8 @@ class HungTestKiller:
             self._arm(node.config)
 
     def _arm(self, config: pytest.Config) -> None:
-        stderr = config.stash[fault_handler_stderr_fd_key]
+        # Without pytest's own faulthandler (a run with sanitizers), the stacks go to the descriptor of standard error.
+        stderr = config.stash.get(fault_handler_stderr_fd_key, STANDARD_ERROR)
         faulthandler.dump_traceback_later(self._limit_s, file=stderr, exit=True)
 
 

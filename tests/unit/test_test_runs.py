@@ -83,6 +83,12 @@ def test_a_test_that_hangs_after_its_failure_ends(tmp_path: Path):
     assert "held" in done.stdout + done.stderr
 
 
+def test_a_run_without_the_faulthandler_of_pytest_works(tmp_path: Path):
+    """The run with sanitizers, whose own handlers of signals must stay."""
+    done = run(tmp_path, {"test_a.py": PASSING, "test_b.py": PASSING}, "-p", "no:faulthandler")
+    assert "4 passed" in done.stdout, done.stdout + done.stderr
+
+
 def test_a_run_without_progress_ends_and_names_its_tests(tmp_path: Path):
     hanging = "import time\n\ndef test_that_waits():\n    time.sleep(1000)\n"
     done = run(tmp_path, {"test_a.py": hanging, "test_b.py": PASSING}, silence=5.0)
