@@ -189,7 +189,7 @@ class Supervisor:
                         f"node {node.plan.node_id} {node.state}: {node.last_line()} (its output is in {node.output})"
                     )
             waiting = [node for node in waiting if not node.is_ready()]
-            if time.monotonic() > deadline:
+            if waiting and time.monotonic() > deadline:
                 node = waiting[0]
                 raise ToolError(
                     f"node {node.plan.node_id} is not ready after {READY_WITHIN_S:.0f} s: see {node.output}"
