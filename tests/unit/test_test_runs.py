@@ -91,9 +91,9 @@ def test_a_run_without_the_faulthandler_of_pytest_works(tmp_path: Path):
 
 def test_a_run_without_progress_ends_and_names_its_tests(tmp_path: Path):
     hanging = "import time\n\ndef test_that_waits():\n    time.sleep(1000)\n"
-    done = run(tmp_path, {"test_a.py": hanging, "test_b.py": PASSING}, silence=5.0)
+    done = run(tmp_path, {"test_a.py": hanging, "test_b.py": PASSING}, silence=15.0)
     assert done.returncode == 3
-    message = "No test began or ended for 5 s. These tests have begun and not ended:\ntest_a.py::test_that_waits\n"
+    message = "No test began or ended for 15 s. These tests have begun and not ended:\ntest_a.py::test_that_waits\n"
     assert message in done.stderr
 
 
