@@ -151,7 +151,8 @@ cdef BegunSession begun_session(TlsSession *session):
 
 
 cdef class TlsContext(TlsSource):
-    """The configuration of TLS connections of one kind. Immutable; any number of connections and threads may share it.
+    """The configuration of TLS connections of one kind. It does not change, and any number of connections and threads
+    may share it.
 
     A change of a key or certificate needs a new context; open connections continue with the one that they began with.
     Each context has its own keys for the tickets of resumed sessions, so that a session of an old context is never
