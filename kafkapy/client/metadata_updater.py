@@ -43,6 +43,8 @@ class MetadataUpdater:
         self.updates = 0
         self.updated_ms = connections.clock.monotonic_ms()
         self._is_wanted = True
+        # Topics were added after the last request was sent. They are requested without a pause.
+        self._has_new_topics = False
         self._has_request = False
         self._attempts = 0
         self._not_before_ms = 0
@@ -58,15 +60,13 @@ class MetadataUpdater:
         if topic not in self.topics:
             self.topics.add(topic)
             if topic not in self._connections.cluster.topics:
-                self._is_wanted = True
-                self._not_before_ms = 0
+                self._want_new_topics()
 
     def set_topics(self, topics: Iterable[str], *, wants_all: bool = False) -> None:
         """Sets the topics to request metadata for; `wants_all` requests all topics of the cluster instead."""
         self.topics = set(topics)
         if wants_all != self.wants_all or not self.topics <= set(self._connections.cluster.topics):
-            self._is_wanted = True
-            self._not_before_ms = 0
+            self._want_new_topics()
         self.wants_all = wants_all
 
     def want_ids(self, topic_ids: Iterable[bytes]) -> None:
@@ -76,9 +76,13 @@ class MetadataUpdater:
         """
         ids = frozenset(topic_ids)
         if ids - self._unknown_ids:
-            self._is_wanted = True
-            self._not_before_ms = 0
+            self._want_new_topics()
         self._unknown_ids = ids
+
+    def _want_new_topics(self) -> None:
+        self._is_wanted = True
+        self._has_new_topics = True
+        self._not_before_ms = 0
 
     def update_leader(self, topic_partition: TopicPartition, leader: int, epoch: int, nodes: Iterable[Node]) -> None:
         """Stores a partition's leader and its leader epoch, which a broker has named in an error response (KIP-951).
@@ -100,6 +104,7 @@ class MetadataUpdater:
             return self._recover(monotonic_ms)
         self._has_request = True
         self._is_wanted = False
+        self._has_new_topics = False
         if self._connections.uses_controllers:
             request = DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS)
             self._connections.submit(
@@ -189,7 +194,8 @@ class MetadataUpdater:
         is_lacking = bool(missing or self._unknown_ids)
         self._attempts = self._attempts + 1 if is_lacking else 0
         self._is_wanted = self._is_wanted or is_lacking or bool(ids)
-        self._not_before_ms = now + self._connections.retry_backoff.pause_ms(max(self._attempts - 1, 0))
+        if not self._has_new_topics:
+            self._not_before_ms = now + self._connections.retry_backoff.pause_ms(max(self._attempts - 1, 0))
 
     def _partitions(self, topic: str) -> Iterable[PartitionInfo]:
         info = self._connections.cluster.topics.get(topic)

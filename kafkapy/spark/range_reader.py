@@ -13,7 +13,7 @@ from kafkapy.spark.data_loss import report_loss
 from kafkapy.spark.options import ReadOptions
 from kafkapy.spark.source_cluster import SourceCluster
 from kafkapy.spark.stream_offset import OffsetRange
-from kafkapy.spark.worker_memory import exempt_imported_modules
+from kafkapy.spark.worker_overhead import shorten_tasks
 
 # Spark reads batches of this size fastest, and they need little memory.
 BATCH_ROWS = 65_536
@@ -28,7 +28,7 @@ def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange
     """
     import pyarrow as arrow  # the driver does not need it
 
-    exempt_imported_modules()
+    shorten_tasks()
     schema = arrow_schema(columns)
     partition, start, end = wanted
     properties = {"client.id": f"kafkapy-spark-{socket.gethostname()}", **options.properties}

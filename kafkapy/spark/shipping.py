@@ -49,6 +49,7 @@ def _restorer() -> Callable[[str, str, bytes], Any]:
             ) from error
         made = object.__new__(made_of)
         made.__dict__.update(pickle.loads(state) or {})
+        importlib.import_module("kafkapy.spark.worker_overhead").request_input()
         return made
 
     return restore

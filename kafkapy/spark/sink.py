@@ -21,7 +21,7 @@ from kafkapy.client.prepared_transaction import PreparedTransaction
 from kafkapy.client.producer import Producer
 from kafkapy.spark.options import TRANSACTIONAL_ID, WriteOptions
 from kafkapy.spark.sink_columns import SinkColumns, rows_by_topic
-from kafkapy.spark.worker_memory import exempt_imported_modules
+from kafkapy.spark.worker_overhead import shorten_tasks
 
 # The local property of Spark's tasks that holds the id of the streaming query, which the checkpoint stores.
 QUERY_ID = "sql.streaming.queryId"
@@ -50,7 +50,7 @@ def write_task(options: WriteOptions, columns: SinkColumns, batches: Iterable[An
 
     Raises UndeliveredRows, or another ApiError, if a row could not be written.
     """
-    exempt_imported_modules()
+    shorten_tasks()
     transactional_id = options.properties.get(TRANSACTIONAL_ID)
     properties = {"client.id": "kafkapy-spark-sink", **options.properties}
     if transactional_id is None:

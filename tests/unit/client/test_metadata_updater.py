@@ -49,6 +49,27 @@ def test_a_topic_without_a_leader_is_asked_for_until_it_has_one(brokers, network
     assert network.wait_until(lambda: network.cluster.leader("t", 0) == 2, 5)
 
 
+@pytest.mark.parametrize("way", ["added", "set", "known by its id"])
+def test_a_topic_that_is_added_during_a_request_is_asked_for_without_a_pause(brokers, network, way):
+    topic_id = brokers.add_topic("t", [(1, 0)])
+    answer = brokers.answers[ApiKey.METADATA]
+    add = {
+        "added": lambda: network.metadata.add_topic("t"),
+        "set": lambda: network.metadata.set_topics(["t"]),
+        "known by its id": lambda: network.metadata.want_ids([topic_id]),
+    }[way]
+
+    def answer_and_add(request, version):
+        if not request.topics:
+            add()
+        return answer(request, version)
+
+    brokers.answers[ApiKey.METADATA] = answer_and_add
+    assert network.wait_until(lambda: "t" in network.cluster.topics, 5)
+    first, second = [each.at_ms for each in brokers.asked if each.key == ApiKey.METADATA][:2]
+    assert second - first < 50  # retry.backoff.ms is 100
+
+
 def test_what_a_broker_says_of_the_leader_is_believed_if_it_is_newer(brokers, network):
     brokers.add_topic("t", [(1, 5)])
     with network.lock:
