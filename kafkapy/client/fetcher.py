@@ -13,7 +13,7 @@ from kafkapy.client.configuration import ClientConfig
 from kafkapy.client.errors import LogTruncated, NoOffsetForPartition
 from kafkapy.client.fetch_session import FetchPlan, FetchPosition, FetchSession
 from kafkapy.client.network import NEVER, Network
-from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up
+from kafkapy.client.offset_lookup import OffsetAndTimestamp, awaits_metadata, look_up
 from kafkapy.client.position_validation import PositionValidator
 from kafkapy.client.sender import STALE_METADATA
 from kafkapy.client.subscription import PartitionState, Subscription, reset_timestamp
@@ -125,6 +125,8 @@ class Fetcher:
                     message = f"Undefined offset with no reset policy for partitions: [{topic_partition}]"
                     self._report(state, NoOffsetForPartition(topic_partition, message))
                     continue
+            if awaits_metadata(self._network, topic_partition):
+                continue
             wanted[topic_partition] = state.reset
             state.is_fetching = True
         if wanted:

@@ -55,6 +55,11 @@ class MetadataUpdater:
         """Requests metadata again as soon as the backoff allows it."""
         self._is_wanted = True
 
+    def ensure_update(self) -> None:
+        """Requests metadata again as soon as the backoff allows it, unless a response is awaited already."""
+        if not self._has_request:
+            self._is_wanted = True
+
     def add_topic(self, topic: str) -> None:
         """Adds a topic to the topics for which metadata is requested."""
         if topic not in self.topics:

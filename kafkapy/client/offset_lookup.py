@@ -35,8 +35,8 @@ def look_up(network: Network, wanted: Mapping[TopicPartition, int], isolation_le
 
     A timestamp is in ms since 1970, -1 for the latest or -2 for the earliest offset. `on_found(partition, found,
     error)` is called for each partition, possibly before `look_up` returns; `found` is None if no record has that
-    timestamp or a later one. A partition without a known leader gets LEADER_NOT_AVAILABLE, or
-    TOPIC_AUTHORIZATION_FAILED if the client may not know the leader, and new metadata are requested.
+    timestamp or a later one. A partition whose leader the client may not know gets TOPIC_AUTHORIZATION_FAILED.
+    The caller leaves out the partitions that await metadata (`awaits_metadata`).
     """
     by_leader: dict[int, list[TopicPartition]] = {}
     for topic_partition in wanted:
@@ -45,7 +45,8 @@ def look_up(network: Network, wanted: Mapping[TopicPartition, int], isolation_le
         if leader == NO_LEADER:
             network.metadata.request_update()
             for topic_partition in partitions:
-                on_found(topic_partition, None, _without_leader(network, topic_partition.topic))
+                message = f"Not authorized to access topics: [{topic_partition.topic}]"
+                on_found(topic_partition, None, ApiError(Error.TOPIC_AUTHORIZATION_FAILED, message))
         else:
             _request(
                 network,
@@ -56,10 +57,17 @@ def look_up(network: Network, wanted: Mapping[TopicPartition, int], isolation_le
             )
 
 
-def _without_leader(network: Network, topic: str) -> ApiError:
-    if network.cluster.errors.get(topic) is Error.TOPIC_AUTHORIZATION_FAILED:
-        return ApiError(Error.TOPIC_AUTHORIZATION_FAILED, f"Not authorized to access topics: [{topic}]")
-    return ApiError(Error.LEADER_NOT_AVAILABLE)
+def awaits_metadata(network: Network, topic_partition: TopicPartition) -> bool:
+    """Returns whether the leader is unknown and a later metadata response may name it; requests metadata in this case.
+
+    Called while `Network.lock` is held.
+    """
+    if network.cluster.leader(*topic_partition) != NO_LEADER:
+        return False
+    if network.cluster.errors.get(topic_partition.topic) is Error.TOPIC_AUTHORIZATION_FAILED:
+        return False
+    network.metadata.ensure_update()
+    return True
 
 
 def _request(
@@ -107,9 +115,9 @@ def look_up_all(
     """Returns the offset at a timestamp of each partition; None if no record has that timestamp or a later one.
 
     `wanted` has the timestamps: ms since 1970, -1 for the latest or -2 for the earliest offset. Blocks; the caller must
-    not hold `Network.lock`. After a retriable error the function waits for the backoff and for new metadata, because
-    the leader may have changed, and repeats the request. Raises an ApiError that is not retriable, and RequestTimedOut
-    after `timeout_s` seconds.
+    not hold `Network.lock`. The function waits for the leaders to be known. After a retriable error it waits for the
+    backoff and for new metadata, because the leader may have changed, and repeats the request. Raises an ApiError that
+    is not retriable, and RequestTimedOut after `timeout_s` seconds.
     """
     found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
     # The monotonic time (ms) and the number of metadata responses from which a partition may be looked up again.
@@ -130,7 +138,10 @@ def look_up_all(
         due = {
             topic_partition: wanted[topic_partition]
             for topic_partition, (from_ms, from_update) in retry_from.items()
-            if topic_partition not in found and from_ms <= now and from_update <= network.metadata.updates
+            if topic_partition not in found
+            and from_ms <= now
+            and from_update <= network.metadata.updates
+            and not awaits_metadata(network, topic_partition)
         }
         for topic_partition in due:
             retry_from[topic_partition] = NEVER, 0

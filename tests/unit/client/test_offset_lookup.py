@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.client import ApiError, RequestTimedOut, TopicPartition
 from kafkapy.client.configuration import consumer_config
-from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up
+from kafkapy.client.offset_lookup import OffsetAndTimestamp, awaits_metadata, look_up
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
@@ -103,20 +103,39 @@ def test_the_request_has_the_fields_of_its_version(brokers, version, isolation, 
     assert (request.replica_id, request.isolation_level, request.timeout_ms) == (-1, isolation, timeout_ms)
 
 
-def test_a_partition_without_a_leader_has_the_metadata_requested(brokers):
+def test_a_partition_without_a_leader_awaits_metadata_and_has_them_requested(brokers):
     brokers.add_topic("u", [(-1, 0)])
-    where, found = TopicPartition("u", 0), []
+    where = TopicPartition("u", 0)
     network = brokers.network(consumer_config(client_settings()))
     with network.lock:
         network.metadata.add_topic("u")
     assert network.wait_until(lambda: "u" in network.cluster.topics, 5)
     wanted = []
-    network.metadata.request_update = lambda: wanted.append("metadata")
+    network.metadata.ensure_update = lambda: wanted.append("metadata")
     with network.lock:
-        look_up(network, {where: -1}, 0, lambda *each: found.append(each))
-    ((partition, offset, error),) = found
-    assert (partition, offset, error.error, wanted) == (where, None, Error.LEADER_NOT_AVAILABLE, ["metadata"])
+        assert awaits_metadata(network, where)
+        assert wanted == ["metadata"]
+        brokers.add_topic("u", [(1, 1)])
+        network.metadata.request_update()
+    assert network.wait_until(lambda: network.cluster.leader(*where) == 1, 5)
+    with network.lock:
+        assert not awaits_metadata(network, where)
+        assert wanted == ["metadata"]
     network.close()
+
+
+@pytest.mark.parametrize("way", ["end_offsets", "poll"])
+def test_the_offsets_of_a_new_topic_are_looked_up_as_soon_as_its_leader_is_known(brokers, way):
+    with brokers.consumer(auto_offset_reset="latest") as consumer:
+        if way == "poll":
+            consumer.assign([T0])
+            consumer.poll(5)
+        else:
+            consumer.end_offsets([T0])
+    asked = [(each.key, each.at_ms) for each in brokers.asked]
+    [known_ms] = [at_ms for key, at_ms in asked if key == ApiKey.METADATA][-1:]
+    [looked_up_ms] = [at_ms for key, at_ms in asked if key == ApiKey.LIST_OFFSETS]
+    assert looked_up_ms - known_ms < 50  # retry.backoff.ms is 100
 
 
 def test_a_partition_that_the_response_lacks_has_the_metadata_requested(brokers):
