@@ -18,7 +18,7 @@ import socket
 import sys
 from contextlib import suppress
 from functools import cache
-from zipimport import zipimporter
+from zipimport import ZipImportError, zipimporter
 
 from pyspark import TaskContext
 
@@ -43,9 +43,16 @@ def request_input() -> None:
     """
     if TaskContext.get() is None or not hasattr(socket, "TCP_QUICKACK"):
         return
-    for name in os.listdir("/proc/self/fd"):
+    for descriptor in _open_descriptors():
         with suppress(OSError):  # the descriptor is no TCP connection, or was closed
-            _acknowledge(int(name))
+            _acknowledge(descriptor)
+
+
+def _open_descriptors() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc/self/fd")]
+    except OSError:  # /proc is not mounted
+        return []
 
 
 def _acknowledge(descriptor: int) -> None:
@@ -71,7 +78,8 @@ def _keep_lists_of_files() -> None:
     """Lets the zip files that are on the module path now be read again only after they have changed."""
     for path, finder in list(sys.path_importer_cache.items()):
         if type(finder) is zipimporter:
-            sys.path_importer_cache[path] = _KeptListOfFiles(path)
+            with suppress(ZipImportError):  # the file has vanished: an import from it will say so
+                sys.path_importer_cache[path] = _KeptListOfFiles(path)
 
 
 class _KeptListOfFiles(zipimporter):

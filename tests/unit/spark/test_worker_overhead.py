@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import socket
 import sys
 import zipfile
@@ -113,10 +114,13 @@ def test_a_zip_file_is_read_again_only_after_a_change(in_task, archive, reads):
     assert reads.count(str(archive)) == 2
 
 
-def test_a_zip_file_may_vanish_and_return(in_task, archive):
-    shorten_tasks()
+@pytest.mark.parametrize("when", ["before the first task", "later"])
+def test_a_zip_file_may_vanish_and_return(in_task, archive, when):
     content = archive.read_bytes()
+    if when == "later":
+        shorten_tasks()
     archive.unlink()
+    shorten_tasks()
     importlib.invalidate_caches()
     sys.modules.pop("zipped_early")
     with pytest.raises(ModuleNotFoundError):
@@ -130,6 +134,15 @@ def test_a_task_acknowledges_its_command_at_once(in_task, connection):
     request_input()
     assert options(connection) == (True, True)
     connection.sendall(b"x")  # the descriptors are still open
+
+
+def test_a_task_without_a_list_of_descriptors_changes_nothing(in_task, connection, monkeypatch):
+    def fail(path: str) -> list[str]:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(os, "listdir", fail)
+    request_input()
+    assert options(connection) == (False, False)
 
 
 def test_a_process_that_runs_no_task_is_unchanged(monkeypatch, archive, connection):
