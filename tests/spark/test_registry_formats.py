@@ -39,9 +39,9 @@ def serialized(registry):
     client = RegistryClient(registry)
     avro = {"term": "高考", "raw": b"\xff", "day": datetime.date(2017, 5, 1)}
     return {
-        "avro": AvroSerializer(client, AVRO)("avro", avro),
-        "json-schema": JsonSerializer(client, JSON)("json", {"term": "高考"}),
-        "protobuf": ProtobufSerializer(client, StringValue)("protobuf", StringValue(value="高考")),
+        "avro": AvroSerializer(client, AVRO)("formats-avro", avro),
+        "json-schema": JsonSerializer(client, JSON)("formats-json", {"term": "高考"}),
+        "protobuf": ProtobufSerializer(client, StringValue)("formats-protobuf", StringValue(value="高考")),
     }
 
 
