@@ -22,6 +22,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.one_directory import OneDirectory, cpu_seconds, peak_megabytes
+from bench.quantiles import quantile
 
 PROPERTIES = {"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01", "log.cleaner.threads": "1"}
 SEGMENT_BYTES = 128 << 20
@@ -76,8 +77,7 @@ class Probe:
         self.latencies_ms.append((time.perf_counter() - sent) * 1000)
 
     def percentile(self, share: float) -> float:
-        ordered = sorted(self.latencies_ms)
-        return round(ordered[int(len(ordered) * share)], 2)
+        return round(quantile(self.latencies_ms, share), 2)
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ import confluent_kafka
 import kafka
 
 from bench.programs import RESULTS
+from bench.quantiles import quantile
 from kafkapy.client import Consumer, Producer
 from kafkapy.testing import Broker
 
@@ -124,8 +125,7 @@ def main(words: Sequence[str] | None = None) -> None:
                         found[library].append(passed_ms)
             told[name] = {}
             for library, values in found.items():
-                ordered = sorted(values)
-                told[name][library] = [round(ordered[int(share * len(ordered))], 1) for share in QUANTILES]
+                told[name][library] = [round(quantile(values, share), 1) for share in QUANTILES]
                 print(f"{name:8} {library:16} p50, p90, p99 in ms: {told[name][library]}", flush=True)
     chosen.output.parent.mkdir(parents=True, exist_ok=True)
     chosen.output.write_text(json.dumps(told, indent=2) + "\n")

@@ -26,6 +26,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.process_figures import cpu_seconds, memory_mb, reset_peak_memory
+from bench.quantiles import quantile
 from kafkapy.client import Admin, Consumer, Producer
 from kafkapy.client.admin import NewTopic
 from kafkapy.client.reliable import Delivery, Output, delayed
@@ -142,8 +143,7 @@ def lateness(consumer: Consumer, count: int) -> dict[str, float]:
         return len(late_ms) >= count
 
     wait_until(is_done)
-    late_ms.sort()
-    return {"p50_ms": late_ms[count // 2], "p99_ms": late_ms[count * 99 // 100], "most_ms": late_ms[-1]}
+    return {"p50_ms": quantile(late_ms, 0.5), "p99_ms": quantile(late_ms, 0.99), "most_ms": max(late_ms)}
 
 
 def accept_far_records(bootstrap: str, rate: int) -> None:

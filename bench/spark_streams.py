@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from bench.quantiles import quantile
 from bench.spark_driver import start
 
 FORMS = ("kafka", "kafkapy")
@@ -28,12 +29,6 @@ _START_S = 300.0
 _SCHEMA = "value binary, timestamp timestamp"
 
 
-def quantile(values: Sequence[float], share: float) -> float | None:
-    """Returns the value below which `share` of the values are; None without values."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None
-
-
 @contextlib.contextmanager
 def feed(bootstrap: str, topic: str, rate: int) -> Iterator[None]:
     process = subprocess.Popen([sys.executable, "-m", "bench.spark_feed", bootstrap, topic, str(rate)])
@@ -42,6 +37,11 @@ def feed(bootstrap: str, topic: str, rate: int) -> Iterator[None]:
     finally:
         process.kill()
         process.wait()
+
+
+def percentiles(values_ms: Sequence[float]) -> dict[str, int]:
+    """Returns the median and the 99th percentile in ms; neither without values."""
+    return {f"p{share}_ms": round(quantile(values_ms, share / 100)) for share in (50, 99)} if values_ms else {}
 
 
 def stream(spark: Any, form: str, bootstrap: str, topic: str) -> Any:
@@ -86,8 +86,7 @@ def micro_batches(spark: Any, form: str, bootstrap: str, topic: str, seconds: fl
     whole = [each["triggerExecution"] for each in found]
     names = {name: None for each in found for name in each}
     phases = {name: round(statistics.mean(each.get(name, 0) for each in found), 1) for name in names}
-    return {"batches": len(whole), "rows": rows, "p50_ms": quantile(whole, 0.5), "p99_ms": quantile(whole, 0.99),
-            "mean_of_phases_ms": phases}  # fmt: skip
+    return {"batches": len(whole), "rows": rows, **percentiles(whole), "mean_of_phases_ms": phases}
 
 
 def hot_search(spark: Any, form: str, bootstrap: str, topic: str, seconds: float) -> dict[str, Any]:
@@ -116,8 +115,7 @@ def hot_search(spark: Any, form: str, bootstrap: str, topic: str, seconds: float
         began = time.time()
         time.sleep(seconds)
     found = [(shown - end) * 1000 for end, shown in ends.items() if end >= began]
-    p50, p99 = quantile(found, 0.5), quantile(found, 0.99)
-    return {"windows": len(found), "p50_ms": p50 and round(p50), "p99_ms": p99 and round(p99)}
+    return {"windows": len(found), **percentiles(found)}
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ topic partition offset
 (offset checkpoints)             (leader-epoch-checkpoint)
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kafkapy.decimal_text import is_integer, is_number
 from kafkapy.storage.filesystem import Filesystem, read_small_file
@@ -60,14 +60,14 @@ def format_entries(lines: Iterable[str]) -> bytes:
 
 
 class OffsetCheckpointFile:
-    """An offset checkpoint of a log directory, which maps partitions to offsets. Written by one thread at a time."""
+    """An offset checkpoint of a log directory, which maps partitions to offsets. Used by one thread at a time."""
 
-    __slots__ = ("_filesystem", "_written", "path")
+    __slots__ = ("_filesystem", "_offsets", "path")
 
     def __init__(self, path: str, filesystem: Filesystem) -> None:
         self.path = path
         self._filesystem = filesystem
-        self._written: bytes | None = None
+        self._offsets: dict[TopicPartition, int] | None = None  # what this object has last written
 
     def read(self) -> dict[TopicPartition, int]:
         """Returns the offset of each partition; empty if the file does not exist.
@@ -80,11 +80,16 @@ class OffsetCheckpointFile:
         }
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replaces the file atomically, unless the content equals the last content that this object wrote. Raises
-        OSError."""
-        content = format_entries(
-            f"{partition.topic} {partition.partition} {offset}" for partition, offset in sorted(offsets.items())
-        )
-        if content != self._written:
-            self._filesystem.write_atomically(self.path, content)
-            self._written = content
+        """Replaces the file atomically, unless this object has last written the same offsets. Raises OSError."""
+        if offsets == self._offsets:
+            return
+        entries = (f"{partition.topic} {partition.partition} {offset}" for partition, offset in sorted(offsets.items()))
+        self._filesystem.write_atomically(self.path, format_entries(entries))
+        self._offsets = dict(offsets)
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Removes the entries of partitions, if the file has any. Raises MalformedCheckpoint or OSError."""
+        offsets = self.read() if self._offsets is None else self._offsets
+        if not offsets.keys().isdisjoint(partitions):
+            forgotten = set(partitions)
+            self.write({each: offset for each, offset in offsets.items() if each not in forgotten})

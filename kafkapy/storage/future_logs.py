@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from kafkapy.errors import ApiError, Error, StorageError
@@ -52,10 +52,10 @@ class FutureLogs:
         self,
         ports: LogPorts,
         run_on_owner: Callable[[Callable[[], None]], object],
-        write_recovery_points: Callable[[], None],
+        forget_checkpoints: Callable[[LogDirectory, Collection[TopicPartition]], None],
     ) -> None:
         self._ports = ports
-        self._write_recovery_points = write_recovery_points
+        self._forget_checkpoints = forget_checkpoints
         self._run_on_owner = run_on_owner
         self._logs: dict[TopicPartition, Log] = {}
 
@@ -114,6 +114,7 @@ class FutureLogs:
         """Creates an empty future log of `current` in `directory`; its directory is durable on return. Raises OSError
         or StorageError."""
         partition, filesystem = current.topic_partition, self._ports.filesystem
+        self._forget_checkpoints(directory, [partition])
         path = os.path.join(directory.path, unique_directory_name(partition, FUTURE_SUFFIX))
         filesystem.make_directory(path)
         write_partition_metadata(filesystem, path, current.topic_id)
@@ -122,8 +123,6 @@ class FutureLogs:
         ).load()
         self._logs[partition] = log
         logger.info("Created log for partition %s in %s", partition, path)
-        # The checkpoint may still contain the recovery point of an earlier log of the partition in this directory.
-        self._ports.schedule(0, self._write_recovery_points)
         return log
 
     def discard(self, partition: TopicPartition) -> None:

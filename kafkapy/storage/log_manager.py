@@ -7,8 +7,8 @@ writes the marker last.
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from threading import RLock
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.config.cordoned_directories import is_cordoned
@@ -105,8 +105,10 @@ class LogManager:
             run_in_background=run_in_background,
             producer_expiration_ms=config.producer_id_expiration_ms,
         )
-        self.futures = FutureLogs(self._ports, run_on_owner, self.write_recovery_points)
+        self.futures = FutureLogs(self._ports, run_on_owner, self._forget_checkpoints)
         self._lock = RLock()
+        # Held while offsets are collected and written, so that no entry of a deleted log is written after its removal.
+        self._checkpoints_lock = Lock()
         self._last_failure = ""
         self._preferred: dict[TopicPartition, LogDirectory] = {}
         self._logs: dict[TopicPartition, Log] = {}
@@ -413,6 +415,7 @@ class LogManager:
         logs: dict[TopicPartition, Log] = {}
         failed: dict[TopicPartition, StorageError] = {}
         try:
+            self._forget_checkpoints(directory, names)
             for each, its_path in zip(wanted, create_directories(self._filesystem, path, wanted), strict=True):
                 config = self.log_config(each.topic_config)
                 loader = LogLoader(
@@ -423,7 +426,7 @@ class LogManager:
                     logs[each.topic_partition] = loader.load()
                 except StorageError as error:
                     failed[each.topic_partition] = error
-        except OSError as error:
+        except (OSError, MalformedCheckpoint) as error:
             self.take_offline(path, error)
             return dict.fromkeys(names, StorageError(path, f"Error while creating the log of {names[0]}: {error}"))
         with self._lock:
@@ -526,7 +529,7 @@ class LogManager:
         self._require_all_online(current.topic_partition)
         try:
             return self.futures.create(current, directory)
-        except OSError as error:
+        except (OSError, MalformedCheckpoint) as error:
             self.take_offline(directory.path, error)
             raise StorageError(directory.path, f"Error while creating a log in {directory.path}: {error}") from error
 
@@ -593,12 +596,12 @@ class LogManager:
         return sum(log.remove_expired_producers() for log in self.logs())
 
     def write_recovery_points(self) -> None:
-        """Checkpoints the recovery points; called every `log.flush.offset.checkpoint.interval.ms`.
-
-        Only one thread at a time may call it.
-        """
-        logs = [*self.logs(), *self.futures.logs()]
-        self._write_checkpoints(lambda directory: directory.recovery_points, lambda log: log.recovery_point, logs)
+        """Checkpoints the recovery points; called every `log.flush.offset.checkpoint.interval.ms`."""
+        self._write_checkpoints(
+            lambda directory: directory.recovery_points,
+            lambda log: log.recovery_point,
+            lambda: [*self.logs(), *self.futures.logs()],
+        )
 
     def write_log_start_offsets(self) -> None:
         """Checkpoints the log start offsets that differ from the base offset of the first segment.
@@ -608,29 +611,38 @@ class LogManager:
         self._write_checkpoints(
             lambda directory: directory.log_start_offsets,
             lambda log: log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None,
-            self.logs(),
+            self.logs,
         )
 
     def write_high_watermarks(self) -> None:
         """Checkpoints the high watermarks; called every `replica.high.watermark.checkpoint.interval.ms`."""
-        self._write_checkpoints(
-            lambda directory: directory.high_watermarks, lambda log: log.high_watermark, self.logs()
-        )
+        self._write_checkpoints(lambda directory: directory.high_watermarks, lambda log: log.high_watermark, self.logs)
 
     def _write_checkpoints(
         self,
         file_of: Callable[[LogDirectory], OffsetCheckpointFile],
         offset_of: Callable[[Log], int | None],
-        logs: list[Log],
+        logs: Callable[[], list[Log]],
     ) -> None:
         offsets: dict[str, dict[TopicPartition, int]] = {directory.path: {} for directory in self._online()}
-        for log in logs:
-            offset = offset_of(log)
-            if offset is not None and log.directory.path in offsets:
-                offsets[log.directory.path][log.topic_partition] = offset
-        for directory in self._online():
-            entries = offsets[directory.path]
-            self._attempt(directory, lambda to=directory, content=entries: file_of(to).write(content))  # type: ignore[misc]
+        with self._checkpoints_lock:
+            for log in logs():
+                offset = offset_of(log)
+                if offset is not None and log.directory.path in offsets:
+                    offsets[log.directory.path][log.topic_partition] = offset
+            for directory in self._online():
+                entries = offsets[directory.path]
+                self._attempt(directory, lambda to=directory, content=entries: file_of(to).write(content))  # type: ignore[misc]
+
+    def _forget_checkpoints(self, directory: LogDirectory, partitions: Collection[TopicPartition]) -> None:
+        """Removes what the checkpoints say of earlier logs of partitions whose logs are going to be created.
+
+        After a kill, the new logs would otherwise begin at the start offset of the deleted ones, and count as durable up
+        to their recovery points. Raises MalformedCheckpoint or OSError.
+        """
+        with self._checkpoints_lock:
+            for file in (directory.recovery_points, directory.log_start_offsets, directory.high_watermarks):
+                file.forget(partitions)
 
     # -- directories ---------------------------------------------------------------------------------------------
 

@@ -26,6 +26,30 @@ def test_same_content_is_not_written_again(tmp_path):
     assert path.read_text() == "0\n1\na 0 13\n"
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_forgotten_partitions_have_no_entry(tmp_path, is_known):
+    path = tmp_path / "checkpoint"
+    file = OffsetCheckpointFile(str(path), Filesystem())
+    file.write({TopicPartition("a", 0): 12, TopicPartition("a", 1): 13})
+    if not is_known:
+        file = OffsetCheckpointFile(str(path), Filesystem())
+    file.forget([TopicPartition("a", 0), TopicPartition("c", 0)])
+    assert path.read_text() == "0\n1\na 1 13\n"
+    path.unlink()
+    file.forget([TopicPartition("c", 0)])  # there is nothing to remove
+    assert not path.exists()
+
+
+def test_changes_of_the_offsets_that_were_written_are_written(tmp_path):
+    path = tmp_path / "checkpoint"
+    file = OffsetCheckpointFile(str(path), Filesystem())
+    offsets = {TopicPartition("a", 0): 12}
+    file.write(offsets)
+    offsets[TopicPartition("a", 0)] = 13
+    file.write(offsets)
+    assert path.read_text() == "0\n1\na 0 13\n"
+
+
 @pytest.mark.parametrize(
     "content",
     ["\n", "1\n0\n", "0\nx\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n", "0\n1\na x 1\n", "0\n0\na 0 1\n"],

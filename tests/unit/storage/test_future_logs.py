@@ -53,9 +53,18 @@ def test_a_new_future_log_is_empty_and_durable(harness):
     assert names(harness, 1) == [("t-0", "future")]
     assert os.path.exists(os.path.join(future.path, "partition.metadata"))
     assert (future.topic_id, future.log_end_offset, future.config) == (TOPIC_ID, 0, current.config)
-    (_, write_recovery_points) = harness.scheduled.pop()
-    write_recovery_points()
-    assert (harness.paths[1] / "recovery-point-offset-checkpoint").read_text() == "0\n1\nt 0 0\n"
+    manager.unlock()
+
+
+def test_a_new_future_log_has_nothing_of_the_checkpoints_of_an_earlier_log(harness):
+    manager, current, _ = two_logs(harness, 5, 5)
+    manager.futures.get(T0).flush()
+    manager.write_recovery_points()
+    checkpoint = harness.paths[1] / "recovery-point-offset-checkpoint"
+    assert checkpoint.read_text() == "0\n1\nt 0 5\n"
+    manager.futures.discard(T0)
+    manager.create_future_log(current, manager.directories[1])
+    assert checkpoint.read_text() == "0\n0\n"
     manager.unlock()
 
 

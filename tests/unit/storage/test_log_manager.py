@@ -422,6 +422,32 @@ def test_log_start_offset_survives(harness):
     manager.unlock()
 
 
+def test_a_new_log_has_nothing_of_the_checkpoints_of_a_deleted_one(harness):
+    manager = harness.start()
+    log = harness.create(manager)
+    log.append_as_leader(batch(10), 0)
+    log.flush()
+    log.high_watermark = 10
+    log.maybe_increment_log_start_offset(7)
+    checkpoints = [
+        (manager.write_recovery_points, "recovery-point-offset-checkpoint", 10),
+        (manager.write_log_start_offsets, "log-start-offset-checkpoint", 7),
+        (manager.write_high_watermarks, "replication-offset-checkpoint", 10),
+    ]
+    for write, name, offset in checkpoints:
+        write()
+        assert (harness.paths[0] / name).read_text() == f"0\n1\nt 0 {offset}\n"
+    manager.delete_log(TopicPartition("t", 0))
+    harness.create(manager).append_as_leader(batch(3), 0)
+    for _, name, _ in checkpoints:
+        assert (harness.paths[0] / name).read_text() == "0\n0\n"
+    manager.unlock()
+    manager = harness.start()  # after a kill
+    log = manager.get_log(TopicPartition("t", 0))
+    assert (log.log_start_offset, log.log_end_offset) == (0, 3)
+    manager.unlock()
+
+
 def test_a_changed_topic_configuration_reaches_the_logs(harness):
     manager = harness.start()
     log = harness.create(manager)
