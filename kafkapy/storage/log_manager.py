@@ -637,8 +637,8 @@ class LogManager:
     def _forget_checkpoints(self, directory: LogDirectory, partitions: Collection[TopicPartition]) -> None:
         """Removes what the checkpoints say of earlier logs of partitions whose logs are going to be created.
 
-        After a kill, the new logs would otherwise begin at the start offset of the deleted ones, and count as durable up
-        to their recovery points. Raises MalformedCheckpoint or OSError.
+        After a kill, the new logs would otherwise begin at the start offsets of the deleted ones, and count as durable
+        up to their recovery points. Raises MalformedCheckpoint or OSError.
         """
         with self._checkpoints_lock:
             for file in (directory.recovery_points, directory.log_start_offsets, directory.high_watermarks):

@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bench.quantiles import quantile
 from bench.spark import medians, rates
 from bench.spark_queries import FORMS
-from bench.spark_streams import quantile
+from bench.spark_streams import percentiles
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,9 +42,10 @@ def test_medians_by_part_and_form():
 
 
 def test_quantiles():
-    assert quantile([], 0.99) is None
     assert quantile([7.0], 0.99) == 7.0
     assert (quantile(range(100), 0.5), quantile(range(100), 0.99), quantile(range(10), 0.99)) == (50, 99, 9)
+    assert percentiles([]) == {}
+    assert percentiles([float(each) for each in range(100)]) == {"p50_ms": 50, "p99_ms": 99}
 
 
 # A process of its own, because this one may have a JVM, and children that work.
