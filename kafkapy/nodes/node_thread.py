@@ -139,7 +139,7 @@ class NodeThread:
                 os.write(self._wake_writer, b"w")
         if not is_open or threading.current_thread() is self._thread:
             return
-        if self._thread.is_alive():
+        if self._thread.ident is not None:  # has been started, and closes the descriptors, perhaps before this line
             self._thread.join(STOP_WAIT_S)
         elif is_first:
             self._run_posted()

@@ -47,7 +47,8 @@ def run_on_owner(
         try:
             return future.result(LOOK_S)
         except TimeoutError:
-            if future.done():
+            owner_is_alive = is_alive()
+            if future.done():  # looked at after `is_alive`, because the owner may run the work and end in between
                 return future.result()
-            if not is_alive():
+            if not owner_is_alive:
                 raise CancelledError("the thread that owns the logs has ended") from None

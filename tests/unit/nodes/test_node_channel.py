@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import threading
@@ -48,6 +49,27 @@ def test_the_thread_starts_with_the_first_request_and_responses_come_in_order(
         assert channel.is_connected
         assert channel.versions[KEY] == (0, 0)
         assert node.accepted == 1
+
+
+def test_a_thread_that_ends_before_stop_waits_for_it_closes_its_descriptors_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A second close could close a file that another thread has opened under the number in the meantime."""
+    stopping = NodeThread()
+    stopping.schedule(3_600_000, list)
+    write = os.write
+
+    def write_and_let_the_thread_end(descriptor: int, content: bytes) -> int:
+        written = write(descriptor, content)
+        if stopping.is_stopped:
+            stopping._lock.release()
+            stopping._thread.join(WAIT_S)
+            stopping._lock.acquire()
+        return written
+
+    monkeypatch.setattr("kafkapy.nodes.node_thread.os.write", write_and_let_the_thread_end)
+    stopping.stop()
+    assert not stopping._thread.is_alive()
 
 
 def test_one_request_is_in_flight_unless_more_are_allowed(thread: NodeThread, outcomes: Outcomes) -> None:
