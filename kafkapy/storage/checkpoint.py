@@ -8,6 +8,7 @@ topic partition offset
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from threading import RLock
 
 from kafkapy.decimal_text import is_integer, is_number
 from kafkapy.storage.filesystem import Filesystem, read_small_file
@@ -60,13 +61,14 @@ def format_entries(lines: Iterable[str]) -> bytes:
 
 
 class OffsetCheckpointFile:
-    """An offset checkpoint of a log directory, which maps partitions to offsets. Used by one thread at a time."""
+    """An offset checkpoint of a log directory, which maps partitions to offsets. Any thread may use it."""
 
-    __slots__ = ("_filesystem", "_offsets", "path")
+    __slots__ = ("_filesystem", "_lock", "_offsets", "path")
 
     def __init__(self, path: str, filesystem: Filesystem) -> None:
         self.path = path
         self._filesystem = filesystem
+        self._lock = RLock()
         self._offsets: dict[TopicPartition, int] | None = None  # what this object has last written
 
     def read(self) -> dict[TopicPartition, int]:
@@ -81,15 +83,17 @@ class OffsetCheckpointFile:
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Replaces the file atomically, unless this object has last written the same offsets. Raises OSError."""
-        if offsets == self._offsets:
-            return
-        entries = (f"{partition.topic} {partition.partition} {offset}" for partition, offset in sorted(offsets.items()))
-        self._filesystem.write_atomically(self.path, format_entries(entries))
-        self._offsets = dict(offsets)
+        with self._lock:
+            if offsets == self._offsets:
+                return
+            entries = (f"{each.topic} {each.partition} {offset}" for each, offset in sorted(offsets.items()))
+            self._filesystem.write_atomically(self.path, format_entries(entries))
+            self._offsets = dict(offsets)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Removes the entries of partitions, if the file has any. Raises MalformedCheckpoint or OSError."""
-        offsets = self.read() if self._offsets is None else self._offsets
-        if not offsets.keys().isdisjoint(partitions):
-            forgotten = set(partitions)
-            self.write({each: offset for each, offset in offsets.items() if each not in forgotten})
+        with self._lock:
+            offsets = self.read() if self._offsets is None else self._offsets
+            if not offsets.keys().isdisjoint(partitions):
+                forgotten = set(partitions)
+                self.write({each: offset for each, offset in offsets.items() if each not in forgotten})

@@ -213,8 +213,10 @@ class LogCleanerManager:
         If the file cannot be written, takes the directory offline and raises StorageError.
         """
         directory = log.directory
-        held = {other.topic_partition for other in self._log_manager.logs() if other.directory is directory}
+        logs = {other.topic_partition: other for other in self._log_manager.logs()}
+        held = {partition for partition, other in logs.items() if other.directory is directory}
         with self._condition:
+            self._forget_recreated(logs)
             offsets = self._offsets_in(directory)
             offsets[log.topic_partition] = first_dirty_offset
             for partition in [partition for partition in offsets if partition not in held]:
@@ -259,7 +261,11 @@ class LogCleanerManager:
     def _offsets_in(self, directory: LogDirectory) -> dict[TopicPartition, int]:
         offsets = self._offsets.get(directory.path)
         if offsets is None:
-            offsets = self._offsets[directory.path] = read_checkpoint(directory.cleaner_offsets)
+            offsets = read_checkpoint(directory.cleaner_offsets)
+            # A topic whose partition has an entry but no log was deleted before the start, and may be created again.
+            held = {log.topic_partition for log in self._log_manager.logs()}
+            offsets = {partition: offset for partition, offset in offsets.items() if partition in held}
+            self._offsets[directory.path] = offsets
         return offsets
 
 

@@ -3,6 +3,8 @@
 import fcntl
 import json
 import os
+from collections.abc import Collection
+from contextlib import suppress
 
 from kafkapy._core.broker_state.log_state import DirectoryState
 from kafkapy.errors import StorageError
@@ -11,10 +13,11 @@ from kafkapy.storage.checkpoint import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    MalformedCheckpoint,
     OffsetCheckpointFile,
 )
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.types import ZERO_UUID
+from kafkapy.types import ZERO_UUID, TopicPartition
 
 LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
@@ -78,6 +81,14 @@ class LogDirectory(DirectoryState):
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Removes the entries of partitions from all offset checkpoints. Raises MalformedCheckpoint or OSError."""
+        for file in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
+            file.forget(partitions)
+        # The cleaner replaces a damaged file of its own.
+        with suppress(MalformedCheckpoint):
+            self.cleaner_offsets.forget(partitions)
 
     def take_clean_shutdown_marker(self) -> None:
         """Reads the clean-shutdown marker and removes it durably, because the logs are about to change. Raises OSError.

@@ -641,8 +641,7 @@ class LogManager:
         up to their recovery points. Raises MalformedCheckpoint or OSError.
         """
         with self._checkpoints_lock:
-            for file in (directory.recovery_points, directory.log_start_offsets, directory.high_watermarks):
-                file.forget(partitions)
+            directory.forget(partitions)
 
     # -- directories ---------------------------------------------------------------------------------------------
 

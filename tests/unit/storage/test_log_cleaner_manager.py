@@ -89,6 +89,27 @@ def test_checkpoints_of_deleted_partitions_are_removed(harness):
     assert harness.manager.checkpoint_of(harness.log_) == 2
 
 
+def test_a_topic_that_is_created_again_after_a_restart_has_no_checkpoint(harness):
+    """The records before the checkpoint of the deleted topic would never be compacted."""
+    (harness.root / "cleaner-offset-checkpoint").write_text("0\n2\ngone 0 7\nt 0 1\n")
+    assert harness.manager.checkpoint_of(harness.log_) == 1
+    again = harness.log(name="gone")
+    harness.logs.add(again)
+    assert harness.manager.checkpoint_of(again) is None
+
+
+def test_a_topic_that_is_created_again_during_a_pass_has_no_checkpoint(harness):
+    other = harness.log(name="other", topic_id=b"o" * 16)
+    harness.logs.add(other)
+    harness.manager.take_filthiest()
+    harness.manager.advance_checkpoint(other, 5)
+    harness.manager.advance_checkpoint(harness.log_, 1)
+    assert checkpoint_file(harness) == "0\n2\nother 0 5\nt 0 1\n"
+    harness.logs.add(harness.log(name="other", topic_id=b"p" * 16))
+    harness.manager.advance_checkpoint(harness.log_, 2)
+    assert checkpoint_file(harness) == "0\n1\nt 0 2\n"
+
+
 def test_a_damaged_checkpoint_costs_only_another_pass(harness, caplog):
     (harness.root / "cleaner-offset-checkpoint").write_text("0\n2\nt 0 1\n")
     assert harness.manager.checkpoint_of(harness.log_) is None

@@ -437,14 +437,24 @@ def test_a_new_log_has_nothing_of_the_checkpoints_of_a_deleted_one(harness):
     for write, name, offset in checkpoints:
         write()
         assert (harness.paths[0] / name).read_text() == f"0\n1\nt 0 {offset}\n"
+    manager.directories[0].cleaner_offsets.write({TopicPartition("t", 0): 10})
     manager.delete_log(TopicPartition("t", 0))
     harness.create(manager).append_as_leader(batch(3), 0)
-    for _, name, _ in checkpoints:
+    for name in [*(name for _, name, _ in checkpoints), "cleaner-offset-checkpoint"]:
         assert (harness.paths[0] / name).read_text() == "0\n0\n"
     manager.unlock()
     manager = harness.start()  # after a kill
     log = manager.get_log(TopicPartition("t", 0))
     assert (log.log_start_offset, log.log_end_offset) == (0, 3)
+    manager.unlock()
+
+
+def test_a_log_is_created_beside_a_damaged_checkpoint_of_the_cleaner(harness):
+    """The cleaner replaces its damaged file, and only repeats some work."""
+    manager = harness.start()
+    (harness.paths[0] / "cleaner-offset-checkpoint").write_text("7\n0\n")
+    assert harness.create(manager).log_end_offset == 0
+    assert manager.directories[0].is_online
     manager.unlock()
 
 
