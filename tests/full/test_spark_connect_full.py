@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from kafkapy.client import Producer
 from tests.broker_process import BrokerProcess
 from tests.spark.test_submit import SMALL, kafkapy
 from tests.spark.topic_content import read_topic
@@ -21,6 +22,7 @@ DATA = {
     "access-log": ("account-access-log", 500),
     "server-metrics": ("server-metrics", 500),
 }
+START_MS = 1_488_360_600_000
 PROGRAM = """
 import sys
 from pyspark.sql import SparkSession
@@ -53,8 +55,8 @@ RUNS = {
     "stock-strategy": ("--days", "3"),
     "stock-backtest": ("--days", "3"),
     "stream-table": (*STREAM, "--topic", "words-search"),
-    "stream-joins": (*STREAM, "--topic", "words-search", "--right-topic", "access-log", "--join", "tables"),
-    "envelope": (*STREAM, "--topic", "server-metrics"),
+    "stream-joins": (*STREAM, "--topic", "left", "--right-topic", "right", "--join", "tables"),
+    "envelope": (*STREAM, "--topic", "envelopes"),
     "out-of-order": (*STREAM, "--topic", "stock-quotes"),
     "click-enrichment": (
         *STREAM,
@@ -78,6 +80,12 @@ def bootstrap(tmp_path_factory):
             words += ["--start-time", "2017-03-01T09:30:00+00:00", "--step-ms", "1000"]
             command = [sys.executable, "-m", "kafkapy", "jobs", "generate", "--bootstrap-server", made.bootstrap]
             subprocess.run([*command, *words], cwd=ROOT, check=True, timeout=120)
+        with Producer(bootstrap_servers=made.bootstrap) as producer:
+            for number in range(100):
+                key, timestamp_ms = f"k{number % 7}", START_MS + 1000 * number
+                for topic in ("left", "right"):
+                    producer.send(topic, f"{topic}-{number}", key, timestamp=timestamp_ms)
+                producer.send("envelopes", f'{{"schema":null,"payload":{{"number":{number}}}}}')
         yield made.bootstrap
 
 
