@@ -6,6 +6,7 @@ import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.client import ApiError, TopicPartition, UnreadableRecords
+from kafkapy.client.consumer_group import LONGEST_LEAVING_S
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.share_acknowledge import ShareAcknowledgeResponse
@@ -110,6 +111,20 @@ def consumer_of(brokers, **settings):
     made = brokers.share_consumer(group_id="g", value_deserializer="text", **settings)
     made.subscribe("t")
     return made
+
+
+def test_closing_waits_for_the_response_to_leaving_only_for_some_seconds(brokers):
+    consumer = consumer_of(brokers)
+    consumer.poll(0.2)
+    answer = brokers.answers[ApiKey.SHARE_GROUP_HEARTBEAT]
+    brokers.answers[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda request, version: (
+        None if request.member_epoch < 0 else answer(request, version)
+    )
+    began_ms = brokers.clock.monotonic_ms()
+    consumer.close(timeout=20)
+    fetch_ms = 500  # the fetch that was in flight
+    assert brokers.clock.monotonic_ms() - began_ms == 1000 * LONGEST_LEAVING_S + fetch_ms
+    assert brokers.of(ApiKey.SHARE_GROUP_HEARTBEAT)[-1].member_epoch == -1
 
 
 def test_acknowledgements_travel_with_the_next_fetch_or_alone(brokers):

@@ -13,6 +13,7 @@ from kafkapy.client.schema.model import (
     Schema,
     SchemaReference,
 )
+from kafkapy.client.schema.registry_client import _Address, _parsed
 
 
 def reference(name):
@@ -54,3 +55,14 @@ def test_an_endless_chain_of_references_is_refused():
 def test_too_many_references_are_refused():
     with pytest.raises(RegistryFailure, match=f"more than {MOST_REFERENCES} "):
         referred(lambda name: [], *map(str, range(MOST_REFERENCES + 1)))
+
+
+def test_only_a_status_of_success_has_a_result():
+    address = _Address("http://localhost:1", "", "")
+    assert [_parsed(address, status, b"[1]") for status in (200, 299)] == [[1], [1]]
+    assert [_parsed(address, 200, data) for data in (b"", b"null")] == [None, None]
+    for status in (199, 300, 404):
+        with pytest.raises(RegistryFailure, match=f"status {status}"):
+            _parsed(address, status, b"[1]")
+    with pytest.raises(RegistryFailure, match="status 200"):
+        _parsed(address, 200, b"<html>")
