@@ -164,9 +164,10 @@ class Consumer(Closing):
         """Returns the next records, at most `max.poll.records`; blocks up to `timeout` seconds while there are none.
 
         It also joins the group, calls the rebalance listener and the callbacks of commits, and commits when auto-commit
-        is due; a member must poll at least every `max.poll.interval.ms`. Raises WakeupError after `wakeup`; ApiError
-        for an error that is not retried, such as a corrupt batch; NoOffsetForPartition if a partition has no valid
-        position; NotSubscribed without a subscription.
+        is due; a member must poll at least every `max.poll.interval.ms`. If a deserializer raises an error, the
+        records before this record are returned first; then every poll raises the error until the application
+        seeks. Raises WakeupError after `wakeup`; ApiError for an error that is not retried, such as a corrupt
+        batch; NoOffsetForPartition if a partition has no valid position; NotSubscribed without a subscription.
         """
         return self._finish(self._poll(timeout, self._collect))
 
@@ -489,10 +490,35 @@ class Consumer(Closing):
         if records and self._fetcher.is_hungry:
             self._network.try_step()
         if self._key_deserializer is not None or self._value_deserializer is not None:
-            records = [self._deserialized(record) for record in records]
+            records = self._all_deserialized(records)
         if records and self._interceptors:
             records = self._interceptors.transform("on_consume", records)
         return ConsumerRecords(records)
+
+    def _all_deserialized(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
+        """Returns the records with their keys and values deserialized.
+
+        If a deserializer raises an error, the positions go back to this record and to those behind it, so that no
+        record is lost. Returns the records before it, or raises the error if there are none.
+        """
+        done: list[ConsumerRecord] = []
+        try:
+            for record in records:
+                done.append(self._deserialized(record))
+        except Exception:
+            self._read_again(records[len(done) :])
+            if not done:
+                raise
+        return done
+
+    def _read_again(self, records: list[ConsumerRecord]) -> None:
+        """Moves the position of each partition back to the first of these records, which were just collected."""
+        first: dict[TopicPartition, int] = {}
+        for record in records:
+            first.setdefault(TopicPartition(record.topic, record.partition), record.offset)
+        with self._network.lock:
+            for topic_partition, offset in first.items():
+                self._subscription.state(topic_partition).jump(offset)
 
     def _deserialized(self, record: ConsumerRecord) -> ConsumerRecord:
         key, value = record.key, record.value

@@ -59,6 +59,25 @@ def test_records_are_deserialized_by_topic(brokers):
     assert seen[:2] == [("t", None), ("t", b"b0")]
 
 
+def test_a_record_that_cannot_be_deserialized_loses_no_record(brokers):
+    """The records before it are returned, and the position stays at it until a seek, as with Java's consumer."""
+
+    def deserialize(topic, data):
+        if data == b"b2":
+            raise ValueError("not a value")
+        return data
+
+    with consumer_of(brokers, value_deserializer=deserialize) as consumer:
+        consumer.assign([T1])
+        assert [each.offset for each in poll(consumer)] == [0, 1]
+        for _ in range(2):
+            with pytest.raises(ValueError, match="not a value"):
+                poll(consumer)
+            assert consumer.position(T1) == 2
+        consumer.seek(T1, 3)
+        assert [each.offset for each in poll(consumer)] == [3, 4]
+
+
 def test_interceptors_see_records_and_the_end(brokers):
     calls = []
 
