@@ -290,9 +290,9 @@ class ConsumerGroup:
         membership = self._membership
         self._rebalancing_since_ms = None
         owned = sorted(self._subscription.partitions)
-        if membership.is_lost:
+        if membership.is_lost or membership.identity.generation < 0:
             self._notify("on_partitions_lost", owned)
-        elif membership.is_member:
+        else:  # also within a rebalance, in which a cooperative member keeps its partitions
             self.commits.commit_before_loss(timeout_s)
             self._notify("on_partitions_revoked", owned)
         has_left: list[bool] = []

@@ -17,6 +17,7 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
+from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
 from tests.harness.client import MemoryBrokers
@@ -42,6 +43,7 @@ class Coordinator(MemoryBrokers):
             ),
             ApiKey.LIST_OFFSETS: lambda request, version: ListOffsetsResponse(topics=[]),
             ApiKey.FETCH: self._fetch,
+            ApiKey.OFFSET_COMMIT: lambda request, version: OffsetCommitResponse(topics=[]),
         }
 
     def _refusal(self, key):
@@ -215,3 +217,30 @@ def test_a_static_member_leaves_in_silence(coordinator):
         assigned(consumer)
     assert coordinator.of(ApiKey.JOIN_GROUP)[0].group_instance_id == "i"
     assert not coordinator.of(ApiKey.LEAVE_GROUP)
+
+
+@pytest.mark.parametrize("auto_commit", [True, False])
+def test_a_cooperative_member_that_closes_within_a_rebalance_commits_what_it_has_read(coordinator, auto_commit):
+    revoked = []
+
+    class Listener:
+        def on_partitions_revoked(self, partitions):
+            revoked.extend(partitions)
+
+    consumer = coordinator.consumer(
+        group_id="g", enable_auto_commit=auto_commit, partition_assignment_strategy="cooperative-sticky"
+    )
+    with consumer:
+        consumer.subscribe(["t"], Listener())
+        assigned(consumer)
+        consumer.seek(TopicPartition("t", 0), 5)
+        coordinator.refusals[ApiKey.JOIN_GROUP] = [Error.REBALANCE_IN_PROGRESS] * 1000
+        coordinator.refusals[ApiKey.HEARTBEAT] = [Error.REBALANCE_IN_PROGRESS]
+        joins = len(coordinator.of(ApiKey.JOIN_GROUP))
+        for _ in range(100):
+            consumer.poll(0.2)
+            if len(coordinator.of(ApiKey.JOIN_GROUP)) > joins:
+                break
+        assert consumer.assignment()
+    assert revoked == [TopicPartition("t", 0), TopicPartition("t", 1)]
+    assert len(coordinator.of(ApiKey.OFFSET_COMMIT)) == auto_commit
