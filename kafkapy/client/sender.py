@@ -70,6 +70,9 @@ class Sender:
         self._transactional_id: str | None = config["transactional.id"]
         self._limit: int = config["max.in.flight.requests.per.connection"]
         self.in_flight: set[ProducerBatch] = set()
+        # The partitions with a batch in flight, if only one request may be in flight; another broker may become their
+        # leader before the response.
+        self._muted: set[PartitionQueue] = set()
         self.flushing = 0
         self.out_of_memory = 0
 
@@ -156,6 +159,8 @@ class Sender:
         size = sizes.get(leader, _FRAME_BYTES) + batch.size_estimate
         if leader in chosen and size > self._max_request_bytes:
             return monotonic_ms
+        if queue in self._muted:
+            return NEVER
         if self._identity.is_idempotent:
             sequences = sequences_of(queue)
             if not sequences.may_send(batch, self._identity.identity, self._limit):
@@ -198,6 +203,8 @@ class Sender:
             batch.attempts += 1
             batch.sent_ms = monotonic_ms
             self.in_flight.add(batch)
+            if self._limit == 1:
+                self._muted.add(batch.queue)
             records += batch.record_count
             if batch.attempts == 1 and not batch.is_part:
                 queued_ms = monotonic_ms - batch.created_ms
@@ -300,7 +307,7 @@ class Sender:
         if error.error is Error.DUPLICATE_SEQUENCE_NUMBER:
             self._complete(batch, -1, -1)
         elif self._may_retry(batch, error.error, now):
-            self.in_flight.discard(batch)
+            self._end_flight(batch)
             self._network.metrics.topic(batch.queue.topic).retries.add(batch.record_count)
             batch.retry_at_ms = now + self._network.retry_backoff.pause_ms(batch.attempts - 1)
             batch.queue.put_back(batch)
@@ -311,6 +318,11 @@ class Sender:
                 self._identity.on_sequence_given_up(batch, is_refused=_is_refusal(batch, error.error))
             self._identity.on_error(error)
             self._fail(batch, error)
+
+    def _end_flight(self, batch: ProducerBatch) -> None:
+        if batch in self.in_flight:
+            self.in_flight.remove(batch)
+            self._muted.discard(batch.queue)
 
     def _may_retry(self, batch: ProducerBatch, error: Error, monotonic_ms: int) -> bool:
         if batch.attempts > self._retries or monotonic_ms - batch.created_ms >= self._delivery_timeout_ms:
@@ -331,7 +343,7 @@ class Sender:
         (RecordAccumulator.splitAndReenqueue in Java).
         """
         log.info("Splitting a batch of %s-%d that is too large", batch.queue.topic, batch.queue.partition)
-        self.in_flight.discard(batch)
+        self._end_flight(batch)
         self._network.metrics.batch_splits.add(1)
         parts = batch.split()
         if self._identity.is_idempotent:
@@ -340,14 +352,14 @@ class Sender:
             batch.queue.put_back(part)
 
     def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time: int) -> None:
-        self.in_flight.discard(batch)
+        self._end_flight(batch)
         if self._identity.is_idempotent:
             sequences_of(batch.queue).acknowledge(batch)
         batch.complete(base_offset, log_append_time)
         self._on_finished(batch)
 
     def _fail(self, batch: ProducerBatch, error: Exception) -> None:
-        self.in_flight.discard(batch)
+        self._end_flight(batch)
         if self._identity.is_idempotent:
             sequences_of(batch.queue).finish(batch)
         self._network.metrics.topic(batch.queue.topic).errors.add(batch.record_count)

@@ -213,3 +213,27 @@ def test_without_a_broker_there_is_one_clear_error(brokers):
     )
     with producer_of(brokers, max_block_ms=3000) as producer, late:
         producer.send("t", "a")
+
+
+def test_one_batch_in_flight_keeps_the_order_when_the_leader_changes(brokers):
+    """The former leader never responds to the first batch; the new leader must not get the second one before it."""
+    answer = brokers.answers[ApiKey.PRODUCE]
+    brokers.add_topic("other", [(2, 0)])
+    has_moved = []
+
+    def respond(request, version):
+        is_lost = request.topic_data[0].topic_id == brokers.topics["t"][0] and not has_moved
+        return None if is_lost else answer(request, version)
+
+    brokers.answers[ApiKey.PRODUCE] = respond
+    settings = {"enable_idempotence": False, "max_in_flight_requests_per_connection": 1, "linger_ms": 0}
+    with producer_of(brokers, request_timeout_ms=5000, metadata_max_age_ms=1000, **settings) as producer:
+        producer.send("other", "other").result(60)
+        producer.send("t", "a")
+        assert not producer.flush(0.5)
+        brokers.add_topic("t", [(2, 1)])
+        has_moved.append(True)
+        assert not producer.flush(2)
+        producer.send("t", "b")
+        assert producer.flush(60)
+    assert brokers.values == ["other", "a", "b"]
