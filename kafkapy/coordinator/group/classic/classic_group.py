@@ -332,13 +332,13 @@ class ClassicGroup:
 
         The retention counts from the departure of the last member if the group has had members and is empty now, and
         from the commit of the offset otherwise. While the group has members, an offset does not expire if a member
-        subscribes to the topic or if the subscriptions are unknown.
+        subscribes to the topic, if the subscriptions are unknown, or during a rebalance, which may change them.
         """
         if self.protocol_type is None:
             return committed.commit_timestamp_ms  # A simple consumer has no group management.
         if self.state is GroupState.EMPTY:
             return self.state_timestamp_ms
-        if self.subscribed_topics is None or topic in self.subscribed_topics:
+        if self.state is not GroupState.STABLE or self.subscribed_topics is None or topic in self.subscribed_topics:
             return None
         return committed.commit_timestamp_ms
 

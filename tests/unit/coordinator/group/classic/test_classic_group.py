@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.coordinator.group.classic.classic_group import VALID_PREVIOUS_STATES, ClassicGroup, GroupState
 from kafkapy.coordinator.group.classic.classic_member import ClassicMember
+from kafkapy.coordinator.group.committed_offset import CommittedOffset
 from kafkapy.errors import ApiError, Error
 
 
@@ -90,11 +91,12 @@ def test_fencing_of_static_members() -> None:
         assert caught.value.error is error
 
 
-def test_subscribed_topics_are_read_from_the_members() -> None:
-    def subscription(*topics: str) -> bytes:
-        packed = b"".join(len(topic).to_bytes(2, "big") + topic.encode() for topic in topics)
-        return b"\x00\x01" + len(topics).to_bytes(4, "big") + packed + b"\xff\xff\xff\xff"
+def subscription(*topics: str) -> bytes:
+    packed = b"".join(len(topic).to_bytes(2, "big") + topic.encode() for topic in topics)
+    return b"\x00\x01" + len(topics).to_bytes(4, "big") + packed + b"\xff\xff\xff\xff"
 
+
+def test_subscribed_topics_are_read_from_the_members() -> None:
     one = member("a", "range")
     one.protocols = [("range", subscription("t", "u"))]
     group = group_of(one)
@@ -106,3 +108,18 @@ def test_subscribed_topics_are_read_from_the_members() -> None:
     group.compute_subscribed_topics()
     assert group.subscribed_topics is None
     assert group.is_subscribed_to("v")  # The subscriptions are unknown.
+
+
+def test_retention_does_not_begin_within_a_rebalance() -> None:
+    """A member that joins now may subscribe to the topic."""
+    one = member("a", "range")
+    one.protocols = [("range", subscription("t"))]
+    group = group_of(one)
+    committed = CommittedOffset(1, commit_timestamp_ms=7)
+    group.transition_to(GroupState.PREPARING_REBALANCE, 0)
+    group.init_next_generation(1)
+    group.transition_to(GroupState.STABLE, 2)
+    assert group.retention_start_ms("u", committed) == 7
+    assert group.retention_start_ms("t", committed) is None
+    group.transition_to(GroupState.PREPARING_REBALANCE, 3)
+    assert group.retention_start_ms("u", committed) is None
