@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-from kafkapy.coordinator.record import CoordinatorResult
+from kafkapy.coordinator.record import CoordinatorRecord, CoordinatorResult
 from kafkapy.types import Clock
+
+# About the largest batch of records that need not be written together. A batch must be smaller than max.message.bytes.
+LARGEST_PART_BYTES = 64 * 1024
+_FRAMING_BYTES_PER_RECORD = 32
 
 
 class CoordinatorShard(Protocol):
@@ -53,3 +57,29 @@ class ShardContext(Protocol):
     def committed_offset(self) -> int:
         """Returns the high watermark of the shard's partition: records below it are committed, and readers may see
         them."""
+
+
+def run_in_parts(context: ShardContext, records: Sequence[CoordinatorRecord]) -> CoordinatorResult[None]:
+    """Appends records, of which some may be written and others not, in batches of limited size, however many they are.
+
+    Runs all batches but the last one, and returns the last one as the result of the caller's operation.
+    """
+    parts = list(in_parts(records))
+    for part in parts[:-1]:
+        context.run(lambda part=part: CoordinatorResult(part))  # type: ignore[misc]
+    return CoordinatorResult(parts[-1] if parts else ())
+
+
+def in_parts(records: Sequence[CoordinatorRecord]) -> Iterator[list[CoordinatorRecord]]:
+    """Yields the records in lists, in order; each is as long as it can be with at most about LARGEST_PART_BYTES."""
+    part: list[CoordinatorRecord] = []
+    size = 0
+    for record in records:
+        added = len(record.key) + len(record.value or b"") + _FRAMING_BYTES_PER_RECORD
+        if part and size + added > LARGEST_PART_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(record)
+        size += added
+    if part:
+        yield part

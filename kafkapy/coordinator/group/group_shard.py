@@ -38,7 +38,7 @@ from kafkapy.coordinator.group.offset_store import OffsetStore
 from kafkapy.coordinator.group.record_keys import group_id_of, key_type
 from kafkapy.coordinator.group.share_group import SHARE_KEYS, ShareGroup
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
-from kafkapy.coordinator.shard import ShardContext
+from kafkapy.coordinator.shard import ShardContext, run_in_parts
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.coordinator_record import decode_coordinator_key, decode_coordinator_value
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -397,7 +397,7 @@ class GroupShard:
         for group in self.groups.values():
             if isinstance(group, ShareGroup):
                 records += self.shares.forget_topics(group, topic_ids)
-        return CoordinatorResult(records)
+        return run_in_parts(self._context, records)
 
     def expire(self) -> CoordinatorResult[None]:
         """Deletes the offsets whose retention has ended, and empty groups that have no offsets."""
@@ -414,7 +414,7 @@ class GroupShard:
                     kept.add((topic, partition))
             if not kept and group.is_unused:
                 records.extend(self._protocol_of(group).tombstones(group))
-        return CoordinatorResult(records)
+        return run_in_parts(self._context, records)
 
 
 def _commit_record(group_id: str, wanted: OffsetToCommit, wall_ms: int, expire_ms: int) -> CoordinatorRecord:

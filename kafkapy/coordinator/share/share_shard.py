@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
-from kafkapy.coordinator.shard import ShardContext
+from kafkapy.coordinator.shard import ShardContext, run_in_parts
 from kafkapy.coordinator.share.share_state import (
     SNAPSHOT_KEY,
     UPDATE_KEY,
@@ -151,7 +151,8 @@ class ShareShard:
 
     def forget_topics(self, topic_ids: Collection[bytes]) -> CoordinatorResult[None]:
         """Deletes the states of the share partitions of the deleted topics `topic_ids`."""
-        return CoordinatorResult([state_tombstone(key) for key in self.states if key.topic_id in topic_ids])
+        records = [state_tombstone(key) for key in self.states if key.topic_id in topic_ids]
+        return run_in_parts(self._context, records)
 
     def snapshot_cold(self) -> CoordinatorResult[None]:
         """Writes a snapshot of each state whose newest snapshot is at least COLD_SNAPSHOT_INTERVAL_MS old, so that
@@ -163,13 +164,12 @@ class ShareShard:
         if all(state.is_cold for state in self.states.values()):
             return EMPTY_RESULT
         wall_ms = self._context.clock.wall_ms()
-        return CoordinatorResult(
-            [
-                state.cold_record(key, wall_ms)
-                for key, state in self.states.items()
-                if wall_ms - state.write_timestamp_ms >= COLD_SNAPSHOT_INTERVAL_MS
-            ]
-        )
+        records = [
+            state.cold_record(key, wall_ms)
+            for key, state in self.states.items()
+            if wall_ms - state.write_timestamp_ms >= COLD_SNAPSHOT_INTERVAL_MS
+        ]
+        return run_in_parts(self._context, records)
 
     def redundant_offset(self) -> int | None:
         """Returns the smallest offset of the newest snapshots of all states, or None if there is no state. Records

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
-from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult, StateChange
-from kafkapy.coordinator.shard import ShardContext
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
+from kafkapy.coordinator.shard import ShardContext, in_parts
 from kafkapy.coordinator.transaction.end_of_transaction import EndRequest, ends_transaction
 from kafkapy.coordinator.transaction.marker_delivery import MarkerDelivery, MarkerWriter
 from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
@@ -255,6 +256,13 @@ class TransactionShard:
             and metadata.last_update_ms <= oldest_ms
             and transactional_id not in self._uncommitted
         ]
+        for part in in_parts([transaction_tombstone(transactional_id) for transactional_id in expired]):
+            ids, expired = expired[: len(part)], expired[len(part) :]
+            self._context.run(partial(self._remove, ids, part))
+        return EMPTY_RESULT
+
+    def _remove(self, expired: list[str], tombstones: list[CoordinatorRecord]) -> CoordinatorResult[None]:
+        """Returns the tombstones of the transactional ids `expired`, which are removed when these are committed."""
         self._uncommitted.update(expired)
 
         def on_committed(error: Error) -> None:
@@ -263,8 +271,7 @@ class TransactionShard:
                 for transactional_id in expired:
                     self.transactions.pop(transactional_id, None)
 
-        records = [transaction_tombstone(transactional_id) for transactional_id in expired]
-        return CoordinatorResult(records, None, on_committed, StateChange.ON_COMMIT)
+        return CoordinatorResult(tombstones, None, on_committed, StateChange.ON_COMMIT)
 
     # -- changes
 

@@ -356,3 +356,44 @@ def test_a_timer_cancelled_or_replaced_in_the_moment_it_expires_does_nothing() -
     for callback in schedule.due:
         callback()
     assert ran == ["once", "first"]
+
+
+class LimitedLog(MemoryCoordinatorLog):
+    """A log that refuses batches which are larger than max.message.bytes, as a replica's log does."""
+
+    def append(self, partition, batch, on_committed):
+        if len(batch) > 1048588:
+            self.next_failure = Error.MESSAGE_TOO_LARGE
+        super().append(partition, batch, on_committed)
+
+
+def _log_of_many_offsets() -> LimitedLog:
+    log = LimitedLog()
+    for first in range(0, 20000, 1000):
+        builder = RecordBatchBuilder(first)
+        for number in range(first, first + 1000):
+            record = offset_record(f"group-{number % 10}", "topic-" + 30 * "t", number, CommittedOffset(1))
+            builder.append(0, record.key, record.value)
+        log.append_raw(bytes(builder.build()))
+    return log
+
+
+def test_many_offsets_expire_at_once() -> None:
+    """Their tombstones do not fit into one batch."""
+    log = _log_of_many_offsets()
+    harness = Harness(log)
+    harness.coordinator.elect(0, 0)
+    harness.schedule.advance(0)
+    harness.clock.advance(3600000)
+    harness.schedule.advance(600000)
+    assert not list(harness.coordinator.all_offsets())
+    assert not list(harness.coordinator.all_groups())
+
+
+def test_many_offsets_of_a_deleted_topic_are_deleted() -> None:
+    log = _log_of_many_offsets()
+    harness = Harness(log)
+    harness.coordinator.elect(0, 0)
+    harness.schedule.advance(0)
+    harness.coordinator.forget_topics(["topic-" + 30 * "t"], [])
+    assert not list(harness.coordinator.all_offsets())
