@@ -68,6 +68,8 @@ class ConsumerGroup:
         self.commits = OffsetCommits(network, self._coordinator, self._membership, subscription, config, on_committed)
         self._listener: Any = None
         self._has_request = False
+        self._not_before_ms = 0  # monotonic; when the committed offsets may be requested again after an error
+        self._attempts = 0
         self._known_counts: dict[str, int] = {}
         self._rebalancing_since_ms: int | None = None  # monotonic; None if no rebalance is in progress
 
@@ -110,6 +112,8 @@ class ConsumerGroup:
         ]
         if not wanted or self._has_request:
             return NEVER
+        if monotonic_ms < self._not_before_ms:
+            return self._not_before_ms
         if self._coordinator.node(monotonic_ms) is None:
             return self._coordinator.next_attempt_ms(monotonic_ms)
         self._has_request = True
@@ -119,7 +123,11 @@ class ConsumerGroup:
             if error is not None:
                 if not is_retried(error):
                     self._membership.fatal = error
+                pause_ms = self._network.retry_backoff.pause_ms(self._attempts)
+                self._not_before_ms = self._network.clock.monotonic_ms() + pause_ms
+                self._attempts += 1
                 return
+            self._attempts = 0
             for topic_partition in wanted:
                 state = self._subscription.partitions.get(topic_partition)
                 if state is not None and state.wants_committed:

@@ -244,3 +244,25 @@ def test_a_cooperative_member_that_closes_within_a_rebalance_commits_what_it_has
         assert consumer.assignment()
     assert revoked == [TopicPartition("t", 0), TopicPartition("t", 1)]
     assert len(coordinator.of(ApiKey.OFFSET_COMMIT)) == auto_commit
+
+
+def test_committed_offsets_that_are_not_stable_are_fetched_again_after_the_backoff(coordinator):
+    answer = coordinator.answers[ApiKey.OFFSET_FETCH]
+    began = []
+
+    def respond(request, version):
+        began.append(coordinator.clock.monotonic_ms())
+        if began[-1] - began[0] > 5000:
+            return answer(request, version)
+        group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", error_code=Error.UNSTABLE_OFFSET_COMMIT)
+        coordinator.clock.advance(1)
+        return OffsetFetchResponse(groups=[group])
+
+    coordinator.answers[ApiKey.OFFSET_FETCH] = respond
+    with consumer_of(coordinator, retry_backoff_ms=500) as consumer:
+        consumer.subscribe(["t"])
+        assigned(consumer)
+        for _ in range(100):
+            consumer.poll(0.2)
+        assert 5 <= len(began) <= 20
+        assert began[-1] - began[0] > 5000
