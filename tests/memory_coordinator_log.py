@@ -67,6 +67,13 @@ class MemoryCoordinatorLog:
         if not self.is_holding:
             self._committed = view.last_offset + 1
 
+    def give_up(self, error: Error) -> None:
+        """Ends the appends that wait, although their batches are in the log: the followers have not fetched them in
+        time, or another broker has become the leader."""
+        waiting, self._waiting = self._waiting, []
+        for on_committed in waiting:
+            on_committed(error)
+
     def release(self) -> None:
         self.is_holding = False
         self._committed = self.batches[-1][1] + 1 if self.batches else 0

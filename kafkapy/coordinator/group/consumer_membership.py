@@ -289,8 +289,10 @@ class ConsumerMembership:
         records += epoch_after_removal(group, gone, self._settings)
 
         def on_committed(error: Error) -> None:
-            if error is not Error.NONE:  # The removal failed, so the members stay.
-                for member_id in gone:
+            if error is Error.NONE:
+                return
+            for member_id in gone:
+                if member_id in group.members:  # The removal was not written, so the member stays.
                     self.reschedule_session(group.group_id, group.members[member_id])
 
         return CoordinatorResult(records, response, on_committed)
