@@ -205,7 +205,7 @@ class ClassicMembership(GroupMembership):
         """Assigns the partitions as the group's leader, and sends SyncGroup with the assignments.
 
         If the metadata of a topic are not known yet, requests them and sends nothing. The partitions are then assigned
-        after the metadata have arrived.
+        after the metadata have arrived. An error of the assignor is stored in `fatal`, so that `poll` raises it.
         """
         assert self._joined is not None
         members = {
@@ -218,7 +218,11 @@ class ClassicMembership(GroupMembership):
             self._network.metadata.request_update()
             return
         counts = {topic: len(cluster.topics[topic].partitions) for topic in topics if topic in cluster.topics}
-        assigned = self._assignor.assign(members, counts, cluster.racks(counts))
+        try:
+            assigned = self._assignor.assign(members, counts, cluster.racks(counts))
+        except Exception as error:  # of an assignor of the application
+            self.fatal = error
+            return
         log.info("Group %s: %s by %s", self._coordinator.key, assigned, self._assignor.name)
         self._sync(
             [

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from kafkapy.client import TopicPartition
-from kafkapy.client.assignors import STICKY
+from kafkapy.client.assignors import STICKY, Assignor
 from kafkapy.client.consumer_protocol import decode_assignment, decode_subscription
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -266,3 +266,16 @@ def test_committed_offsets_that_are_not_stable_are_fetched_again_after_the_backo
             consumer.poll(0.2)
         assert 5 <= len(began) <= 20
         assert began[-1] - began[0] > 5000
+
+
+def test_the_error_of_an_assignor_is_raised_by_each_poll_and_the_network_goes_on(coordinator, caplog):
+    def fail(members, counts, racks):
+        raise ValueError("cannot assign")
+
+    with consumer_of(coordinator, partition_assignment_strategy=[Assignor("failing", fail)]) as consumer:
+        consumer.subscribe(["t"])
+        for _ in range(2):
+            with pytest.raises(ValueError, match="cannot assign"):
+                assigned(consumer)
+        assert len(consumer.partitions_for("t")) == 2
+    assert "network loop failed" not in caplog.text
