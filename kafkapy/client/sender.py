@@ -73,6 +73,7 @@ class Sender:
         # The partitions with a batch in flight, if only one request may be in flight; another broker may become their
         # leader before the response.
         self._muted: set[PartitionQueue] = set()
+        self._flights_expire_ms = NEVER  # monotonic; no batch in flight expires before this time
         self.flushing = 0
         self.out_of_memory = 0
 
@@ -82,7 +83,12 @@ class Sender:
         return not self._accumulator.active and not self.in_flight
 
     def run(self, monotonic_ms: int) -> int:
-        """Sends the batches that are due; returns the monotonic time (ms) at which the next batch is due."""
+        """Sends the batches that are due; returns the monotonic time (ms) at which the next batch is due or expires."""
+        if monotonic_ms >= self._flights_expire_ms:
+            self._expire_flights(monotonic_ms)
+        return min(self._send_due(monotonic_ms), self._flights_expire_ms)
+
+    def _send_due(self, monotonic_ms: int) -> int:
         has_identity = False
         failure = self._identity.failure_of_batches()
         if failure is None and self._accumulator.active:
@@ -186,15 +192,31 @@ class Sender:
                 return expired
             queue.take()
             expired = True
-            message = (
-                f"Expiring {batch.record_count} record(s) for {queue.topic}-{queue.partition}:"
-                f"{monotonic_ms - batch.created_ms} ms has passed since batch creation"
-            )
-            if batch.has_sequence:
-                self._identity.on_sequence_given_up(batch)
-            expiry = RequestTimedOut(message)
-            self._identity.on_error(expiry)
-            self._fail(batch, expiry)
+            self._fail_expired(batch, monotonic_ms)
+
+    def _expire_flights(self, monotonic_ms: int) -> None:
+        """Fails the batches in flight that were created more than delivery.timeout.ms ago, the oldest ones first.
+
+        Responses to them are ignored. In a transaction they wait for their responses, so that the transaction does not
+        end before a broker has written them.
+        """
+        self._flights_expire_ms = NEVER
+        for batch in sorted(self.in_flight, key=lambda each: each.created_ms):
+            if monotonic_ms - batch.created_ms < self._delivery_timeout_ms:
+                self._flights_expire_ms = batch.created_ms + self._delivery_timeout_ms
+                return
+            self._fail_expired(batch, monotonic_ms)
+
+    def _fail_expired(self, batch: ProducerBatch, monotonic_ms: int) -> None:
+        message = (
+            f"Expiring {batch.record_count} record(s) for {batch.queue.topic}-{batch.queue.partition}:"
+            f"{monotonic_ms - batch.created_ms} ms has passed since batch creation"
+        )
+        if batch.has_sequence:
+            self._identity.on_sequence_given_up(batch)
+        expiry = RequestTimedOut(message)
+        self._identity.on_error(expiry)
+        self._fail(batch, expiry)
 
     def _send(self, node_id: int, batches: list[ProducerBatch], monotonic_ms: int) -> None:
         metrics = self._network.metrics
@@ -205,6 +227,8 @@ class Sender:
             self.in_flight.add(batch)
             if self._limit == 1:
                 self._muted.add(batch.queue)
+            if self._transactional_id is None:
+                self._flights_expire_ms = min(self._flights_expire_ms, batch.created_ms + self._delivery_timeout_ms)
             records += batch.record_count
             if batch.attempts == 1 and not batch.is_part:
                 queued_ms = monotonic_ms - batch.created_ms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatch
+from kafkapy.client import RequestTimedOut
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdResponse
@@ -237,3 +238,18 @@ def test_one_batch_in_flight_keeps_the_order_when_the_leader_changes(brokers):
         producer.send("t", "b")
         assert producer.flush(60)
     assert brokers.values == ["other", "a", "b"]
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_batch_in_flight_fails_after_the_delivery_time_out(brokers, idempotent):
+    answer = brokers.answers[ApiKey.PRODUCE]
+    brokers.answers[ApiKey.PRODUCE] = lambda request, version: None
+    settings = {"request_timeout_ms": 30000, "delivery_timeout_ms": 40000, "linger_ms": 0}
+    with producer_of(brokers, enable_idempotence=idempotent, **settings) as producer:
+        producer.partitions_for("t")
+        begun = brokers.clock.monotonic_ms()
+        assert isinstance(producer.send("t", "a").exception(100), RequestTimedOut)
+        assert 40000 <= brokers.clock.monotonic_ms() - begun < 41000
+        brokers.answers[ApiKey.PRODUCE] = answer
+        assert producer.send("t", "b").exception(100) is None
+    assert set(brokers.values) == {"b"}
