@@ -85,21 +85,25 @@ class DeliveredRecords:
         for first, last in ranges:
             self.unreadable.update(dict.fromkeys(range(first, last + 1), kind))
 
-    def acknowledge(self, offset: int, kind: AcknowledgeType, record: ConsumerRecord | None) -> None:
-        """Acknowledges one offset; a later call overrides an earlier one.
+    def contains(self, offset: int, record: ConsumerRecord | None) -> bool:
+        """Returns whether the offset may be acknowledged: it was delivered, and no acknowledgement of it was committed.
 
-        `record` is None for an offset that could not be returned. Raises AcknowledgementError if the offset was not
-        delivered, or was acknowledged and committed.
+        `record` is None for an offset that could not be returned.
         """
         if record is None:
-            if offset not in self.unreadable:
-                raise AcknowledgementError(_NOT_ACKNOWLEDGEABLE)
-            self.unreadable[offset] = kind
-            return
+            return offset in self.unreadable
         if self._lookup is None:
             self._lookup = set(self._offsets)
-        if offset not in self._lookup:
-            raise AcknowledgementError(_NOT_ACKNOWLEDGEABLE)
+        return offset in self._lookup
+
+    def acknowledge(self, offset: int, kind: AcknowledgeType, record: ConsumerRecord | None) -> None:
+        """Acknowledges one offset for which `contains` returns True; a later call overrides an earlier one.
+
+        `record` is None for an offset that could not be returned.
+        """
+        if record is None:
+            self.unreadable[offset] = kind
+            return
         self._types[offset] = kind
         if kind is AcknowledgeType.RENEW:
             self._renewals[offset] = record
@@ -179,13 +183,16 @@ class ShareDeliveries:
     ) -> None:
         """Acknowledges a delivered record; `record` is None for an offset whose record could not be returned.
 
-        Raises AcknowledgementError if there is no such record.
+        If the leader of the partition has changed, two brokers may have delivered records of it, and even the same
+        record. It is then acknowledged to both. Raises AcknowledgementError if there is no such record.
         """
+        is_found = False
         for source, delivered in self._delivered.items():
-            if source.partition.topic_partition == (topic, partition):
+            if source.partition.topic_partition == (topic, partition) and delivered.contains(offset, record):
                 delivered.acknowledge(offset, kind, record)
-                return
-        raise AcknowledgementError(_NOT_ACKNOWLEDGEABLE)
+                is_found = True
+        if not is_found:
+            raise AcknowledgementError(_NOT_ACKNOWLEDGEABLE)
 
     def accept_all(self, unread: Sequence[ConsumerRecord] = ()) -> None:
         """Accepts all delivered records except `unread`, which iteration has not returned yet."""
