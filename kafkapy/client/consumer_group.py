@@ -202,9 +202,11 @@ class ConsumerGroup:
             if self._rebalancing_since_ms is None and (membership.must_revoke or membership.is_rebalancing):
                 self._rebalancing_since_ms = self._network.clock.monotonic_ms()
             if membership.must_revoke:
-                self._revoke_before_join()
-                with self._network.lock:
-                    membership.begin_join()
+                try:
+                    self._revoke_before_join()
+                finally:  # even if the listener raises, because the coordinator waits for the member
+                    with self._network.lock:
+                        membership.begin_join()
             if not membership.is_rebalancing:
                 return
             if membership.new_assignment is None:
@@ -234,9 +236,11 @@ class ConsumerGroup:
             self._drop(owned)
             self._notify("on_partitions_lost", owned)
         elif not membership.is_cooperative:
-            self._commit_before_loss()
-            self._notify("on_partitions_revoked", owned)
-            self._drop(owned)
+            try:
+                self._commit_before_loss()
+                self._notify("on_partitions_revoked", owned)
+            finally:
+                self._drop(owned)
 
     def _apply_assignment(self) -> None:
         """Revokes the partitions that are not in the new assignment, then adds the new ones."""

@@ -100,6 +100,11 @@ def assigned(consumer, times=50):
     raise AssertionError("no assignment")
 
 
+def polled(consumer, times=100):
+    for _ in range(times):
+        consumer.poll(0.2)
+
+
 def test_the_leader_assigns_and_heartbeats_keep_the_member(coordinator):
     coordinator.refusals[ApiKey.JOIN_GROUP] = [Error.MEMBER_ID_REQUIRED]
     with consumer_of(coordinator, heartbeat_interval_ms=1000) as consumer:
@@ -279,3 +284,20 @@ def test_the_error_of_an_assignor_is_raised_by_each_poll_and_the_network_goes_on
                 assigned(consumer)
         assert len(consumer.partitions_for("t")) == 2
     assert "network loop failed" not in caplog.text
+
+
+def test_a_listener_that_raises_an_error_does_not_keep_the_member_from_joining_again(coordinator):
+    class Listener:
+        def on_partitions_revoked(self, partitions):
+            raise ValueError("cannot revoke")
+
+    with consumer_of(coordinator) as consumer:
+        consumer.subscribe(["t"], Listener())
+        assigned(consumer)
+        coordinator.refusals[ApiKey.HEARTBEAT] = [Error.REBALANCE_IN_PROGRESS]
+        with pytest.raises(ValueError, match="cannot revoke"):
+            polled(consumer)
+        assert not consumer.assignment()
+        assigned(consumer)
+        assert len(coordinator.of(ApiKey.JOIN_GROUP)) == 2
+        consumer.subscribe(["t"])
