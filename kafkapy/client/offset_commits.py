@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kafkapy.client.coordinator import Coordinator, OffsetAndMetadata, commit_offsets, fetch_offsets
+from kafkapy.client.coordinator import Coordinator, OffsetAndMetadata, OnCommitted, commit_offsets, fetch_offsets
 from kafkapy.client.coordinator_request import POLL_MS, request_until_done
 from kafkapy.client.group_membership import GroupMembership
 from kafkapy.client.network import Network
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kafkapy.client")
 
+_NO_MEMBER = (
+    "Offset commit cannot be completed since the consumer is not part of an active group for auto partition "
+    "assignment; it is likely that the consumer was kicked out of the group."
+)
 Offsets = dict[TopicPartition, OffsetAndMetadata]
 
 
@@ -89,9 +93,7 @@ class OffsetCommits:
             request_until_done(
                 self._network,
                 self._coordinator,
-                lambda node_id, done: commit_offsets(
-                    self._network, self._coordinator, self._membership.identity, offsets, lambda e: done(None, e)
-                ),
+                lambda node_id, done: self._send(offsets, lambda error: done(None, error)),
                 timeout_s,
                 "offsets were committed",
             )
@@ -120,8 +122,20 @@ class OffsetCommits:
             done(ApiError(Error.COORDINATOR_NOT_AVAILABLE))
             return
         with self._network.lock:
-            commit_offsets(self._network, self._coordinator, self._membership.identity, offsets, done)
+            self._send(offsets, done)
         self._network.try_step()
+
+    def _send(self, offsets: Offsets, on_done: OnCommitted) -> None:
+        """Sends a commit, with `Network.lock` held; calls `on_done` with its error, or with None after a success.
+
+        A consumer that has subscribed to topics and is not a member of its group must not commit: the group accepts
+        commits of others while it has no members, and they could overwrite those of a later member.
+        """
+        identity = self._membership.identity
+        if self._subscription.is_automatic and identity.generation < 0:
+            on_done(ApiError(Error.UNKNOWN_MEMBER_ID, _NO_MEMBER))
+        else:
+            commit_offsets(self._network, self._coordinator, identity, offsets, on_done)
 
     def committed(self, partitions: Sequence[TopicPartition], timeout_s: float) -> Offsets:
         """Returns the committed offsets of the partitions that have one. Blocks.

@@ -301,3 +301,26 @@ def test_a_listener_that_raises_an_error_does_not_keep_the_member_from_joining_a
         assigned(consumer)
         assert len(coordinator.of(ApiKey.JOIN_GROUP)) == 2
         consumer.subscribe(["t"])
+
+
+def test_who_has_lost_the_membership_cannot_commit(coordinator):
+    """A group without members accepts commits of those who are no members, so that offsets could go back."""
+    errors = []
+    with consumer_of(coordinator) as consumer:
+        consumer.subscribe(["t"])
+        assigned(consumer)
+        coordinator.refusals[ApiKey.HEARTBEAT] = [Error.UNKNOWN_MEMBER_ID]
+        for _ in range(5):
+            coordinator.clock.advance(1000)
+            consumer.partitions_for("t")
+        assert consumer.assignment()
+        with pytest.raises(ApiError) as caught:
+            consumer.commit({TopicPartition("t", 0): 5})
+        assert caught.value.error is Error.UNKNOWN_MEMBER_ID
+        consumer.commit_async({TopicPartition("t", 0): 5}, lambda offsets, error: errors.append(error.error))
+        consumer.poll(0)
+        assert errors == [Error.UNKNOWN_MEMBER_ID]
+        assert not coordinator.of(ApiKey.OFFSET_COMMIT)
+        assigned(consumer)
+        consumer.commit({TopicPartition("t", 0): 5})
+        assert [each.generation_id_or_member_epoch for each in coordinator.of(ApiKey.OFFSET_COMMIT)] == [2]
