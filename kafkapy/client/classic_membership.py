@@ -113,6 +113,10 @@ class ClassicMembership(GroupMembership):
             self.rejoin_wanted = True
             self.reason = "cached metadata has changed"
 
+    def take_assignment(self) -> list[TopicPartition]:
+        self.last_identity = self.identity  # not before, because the new generation may lack partitions of the old one
+        return super().take_assignment()
+
     def assignment_applied(self, *, has_revoked: bool) -> None:
         if has_revoked and self.is_cooperative:
             self.rejoin_wanted = True  # so that the revoked partitions can be assigned to other members
@@ -336,6 +340,8 @@ class ClassicMembership(GroupMembership):
     def forget_membership(self, *, lost: bool, keeps_id: bool = False) -> None:
         member_id = self.identity.member_id if keeps_id else ""
         self.identity = MemberIdentity(member_id=member_id, instance_id=self.identity.instance_id)
+        if not lost:
+            self.last_identity = self.identity
         self.phase = Phase.UNJOINED
         self.is_lost = lost
         self.rejoin_wanted = True

@@ -75,8 +75,13 @@ class ConsumerGroup:
 
     @property
     def identity(self) -> MemberIdentity:
-        """The member id and generation of this consumer in its group."""
-        return self._membership.identity
+        """The member id and generation with which this consumer is a member of its group, or was one last."""
+        return self._membership.last_identity
+
+    @property
+    def has_member_id(self) -> bool:
+        """Returns whether the consumer has a member id at present; False after the membership was lost."""
+        return bool(self._membership.identity.member_id)
 
     @property
     def is_stable(self) -> bool:

@@ -209,7 +209,7 @@ class ConsumerMembership(GroupMembership):
         else:
             self._attempts = 0
             self._sent.update(changes)
-            self.identity = self.identity._replace(generation=response.member_epoch)
+            self.identity = self.last_identity = self.identity._replace(generation=response.member_epoch)
             self._is_joined, is_first, self._is_joining = True, self._is_joining, False
             self._interval_ms = response.heartbeat_interval_ms
             self._next_heartbeat_ms = self._network.clock.monotonic_ms() + self._interval_ms
@@ -261,6 +261,8 @@ class ConsumerMembership(GroupMembership):
 
     def forget_membership(self, *, lost: bool, keeps_id: bool = False) -> None:
         self.identity = MemberIdentity(instance_id=self.identity.instance_id)
+        if not lost:
+            self.last_identity = self.identity
         self._is_joined = self._is_joining = False
         self._sent.clear()
         self._owned = {}

@@ -25,7 +25,8 @@ class GroupMembership(ABC):
 
     It owns the member's identity and the requests to the coordinator. The application sees a rebalance only within
     `poll`: `poll` starts to join, and `new_assignment` keeps the result of the last rebalance until `poll` applies it.
-    `fatal` is an error that the membership cannot recover from.
+    `fatal` is an error that the membership cannot recover from. `last_identity` is the identity with which the consumer
+    was a member last; it stays if the membership is lost, so that commits with it are refused.
     """
 
     # Whether the rebalance listener is notified of an assignment that changes nothing, as by Java's consumer.
@@ -38,7 +39,7 @@ class GroupMembership(ABC):
         self._coordinator = coordinator
         self._subscription = subscription
         self._config = config
-        self.identity = MemberIdentity(instance_id=config["group.instance.id"])
+        self.identity = self.last_identity = MemberIdentity(instance_id=config["group.instance.id"])
         self.rejoin_wanted = False
         self.is_lost = False  # the group has assigned the partitions to other members
         self.new_assignment: list[TopicPartition] | None = None

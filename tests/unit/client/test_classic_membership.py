@@ -9,6 +9,7 @@ import pytest
 from kafkapy.client import TopicPartition
 from kafkapy.client.assignors import STICKY, Assignor
 from kafkapy.client.consumer_protocol import decode_assignment, decode_subscription
+from kafkapy.client.coordinator import MemberIdentity
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchResponse
@@ -324,3 +325,23 @@ def test_who_has_lost_the_membership_cannot_commit(coordinator):
         assigned(consumer)
         consumer.commit({TopicPartition("t", 0): 5})
         assert [each.generation_id_or_member_epoch for each in coordinator.of(ApiKey.OFFSET_COMMIT)] == [2]
+
+
+def test_who_has_lost_the_membership_is_still_named_in_transactions(coordinator):
+    """The coordinator then refuses the offsets. It accepts those of a client that names no member."""
+    with consumer_of(coordinator) as consumer:
+        assert consumer.group_metadata().member == MemberIdentity()
+        consumer.subscribe(["t"])
+        assigned(consumer)
+        assert consumer.group_metadata().member == MemberIdentity(1, MEMBER_ID)
+        coordinator.refusals[ApiKey.HEARTBEAT] = [Error.UNKNOWN_MEMBER_ID]
+        for _ in range(5):
+            coordinator.clock.advance(1000)
+            consumer.partitions_for("t")
+        assert consumer.group_metadata().member == MemberIdentity(1, MEMBER_ID)
+        consumer.poll(0)
+        assert not consumer.assignment()
+        assigned(consumer)
+        assert consumer.group_metadata().member == MemberIdentity(2, MEMBER_ID)
+        consumer.unsubscribe()
+        assert consumer.group_metadata().member == MemberIdentity()

@@ -318,7 +318,7 @@ class KafkaConsumer:
         if group.is_stable:
             state = MemberState.STABLE
         else:
-            state = MemberState.REBALANCING if identity.member_id else MemberState.UNJOINED
+            state = MemberState.REBALANCING if group.has_member_id else MemberState.UNJOINED
         return ConsumerGroupMetadata(
             group.group_id, identity.generation, identity.member_id, identity.instance_id, state
         )
