@@ -279,3 +279,28 @@ def test_a_future_log_that_cannot_be_deleted_fails_its_own_directory(harness):
         manager.delete_log(T0)
     assert [directory.is_online for directory in manager.directories] == [True, False]
     manager.unlock()
+
+
+def test_a_start_continues_a_copy_only_with_records_of_the_current_log(harness):
+    """The current log has lost records that were copied, and gets others with their offsets."""
+    manager, _, future = two_logs(harness, 5, 8)
+    future.flush()
+    manager = restarted(manager, harness, is_clean=False, is_assigned=lambda *replica: False)
+    assert manager.get_log(T0).log_end_offset == 5
+    assert manager.futures.get(T0).log_end_offset <= 5
+    manager.unlock()
+
+
+@pytest.mark.parametrize("count", [3, 9])
+def test_a_start_removes_copied_records_that_the_current_log_has_replaced(harness, count):
+    """The broker was killed before the copying thread noticed that the current log was truncated."""
+    manager, current, future = two_logs(harness, 2, 2)
+    current.append_as_leader(batch(6), 0)
+    future.append_as_leader(batch(6), 0)
+    future.flush()
+    current.truncate_to(2)
+    current.append_as_leader(batch(count), 1)
+    manager = restarted(manager, harness, is_clean=False)
+    assert manager.get_log(T0).log_end_offset == 2 + count
+    assert manager.futures.get(T0).log_end_offset == 2
+    manager.unlock()
