@@ -78,7 +78,12 @@ class FutureLogs:
                 log.directory.path, f"Duplicate log directories found: {log.path}, {other.path}: remove one of them"
             )
 
-    def settle(self, current_logs: dict[TopicPartition, Log], is_assigned: IsAssigned) -> None:
+    def settle(
+        self,
+        current_logs: dict[TopicPartition, Log],
+        is_assigned: IsAssigned,
+        write_log_start_offsets: Callable[[], None] = lambda: None,
+    ) -> None:
         """Decides, when the broker starts, which future logs become current logs, and which continue to be copied.
 
         A future log becomes the current log if the metadata assigns the replica to its directory, and one of two
@@ -87,13 +92,16 @@ class FutureLogs:
         future log as the current one.
 
         Any other future log continues to be copied if it has the topic id of the current log; otherwise it is ignored.
-        Records that the current log has lost or replaced since they were copied are removed first. Raises OSError or
-        StorageError.
+        Records that the current log has lost or replaced since they were copied are removed first. Deleted
+        records remain deleted: each log takes over a higher start offset of the other, and `write_log_start_offsets` is
+        called before a current log is deleted. Raises OSError or StorageError.
         """
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)
             assigned = is_assigned(future.topic_id, partition, future.directory.directory_id)
             if current is not None and current.topic_id == future.topic_id:
+                if future.log_start_offset > future.segments.first.base_offset:  # it was the current log already
+                    follow_start(current, future.log_start_offset)
                 is_longer = future.log_end_offset > current.log_end_offset
                 if not (assigned and is_longer and future.latest_epoch >= current.latest_epoch):
                     end_offset = common_end(current, future)
@@ -107,10 +115,12 @@ class FutureLogs:
                 continue
             logger.info("Completing the move of %s to %s, which has all records", partition, future.directory.path)
             del self._logs[partition]
-            if current is not None:
-                future.flush()
-                self.discard_files(current)
             current_logs[partition] = future
+            if current is not None:
+                follow_start(future, current.log_start_offset)
+                future.flush()
+                write_log_start_offsets()
+                self.discard_files(current)
             self.rename_promoted(future)
 
     # -- moving --------------------------------------------------------------------------------------------------
@@ -197,3 +207,10 @@ def common_end(current: Log, future: Log) -> int:
         if current_epochs.epoch_for_offset(offset) != future_epochs.epoch_for_offset(offset)
     )
     return min([end_offset, *(offset for offset in different if offset >= current.log_start_offset)])
+
+
+def follow_start(log: Log, start_offset: int) -> None:
+    """Raises the start offset of a log that was just loaded to that of the partition's other log."""
+    start_offset = min(start_offset, log.log_end_offset)
+    log.high_watermark = max(log.high_watermark, start_offset)
+    log.maybe_increment_log_start_offset(start_offset)

@@ -185,7 +185,7 @@ class LogManager:
                     raise
         self._require_online()
         try:
-            self.futures.settle(self._logs, is_assigned)
+            self.futures.settle(self._logs, is_assigned, self.write_log_start_offsets)
         except OSError as error:
             raise StorageError(self.directories[0].path, f"a moved partition cannot be taken over: {error}") from error
 
@@ -549,6 +549,7 @@ class LogManager:
         The reactor's thread must not call it, because it waits for work on that thread. Raises StorageError.
         """
         directory = replaced.directory
+        self.write_log_start_offsets()  # otherwise a kill soon after would bring deleted records back
         try:
             with self._replacing:
                 is_left = self._replaced.get(replaced.topic_partition) is replaced  # otherwise it was deleted

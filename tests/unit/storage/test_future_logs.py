@@ -304,3 +304,21 @@ def test_a_start_removes_copied_records_that_the_current_log_has_replaced(harnes
     assert manager.get_log(T0).log_end_offset == 2 + count
     assert manager.futures.get(T0).log_end_offset == 2
     manager.unlock()
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_deleted_records_remain_deleted_after_a_move(harness, is_finished):
+    manager, current, future = two_logs(harness, 5, 5)
+    current.high_watermark = 5
+    current.maybe_increment_log_start_offset(3)
+    manager.write_log_start_offsets()
+    future.take_over(current)
+    manager.replace_current(current, future)
+    future.append_as_leader(batch(), 0)
+    future.flush()
+    if is_finished:
+        manager.finish_replacement(current, future)
+    manager = restarted(manager, harness, is_clean=False)
+    log = manager.get_log(T0)
+    assert (log.directory.path, log.log_start_offset) == (str(harness.paths[1]), 3)
+    manager.unlock()
