@@ -425,8 +425,12 @@ class LogSegment(SegmentState):
     def flush(self, *, with_indexes: bool) -> None:
         """Makes the batches durable, and also the indexes if `with_indexes` is True. Any thread may call it. Raises
         OSError."""
-        pin = self.file.slice(0, 0)  # keeps the descriptor open if the owner closes the segment
-        self._filesystem.sync_file(pin.fd)
+        file = self._file
+        if file is None:  # only the owner sets `_file`: a file that another thread opens has an outdated size soon
+            self._filesystem.sync_path(self.path(LOG_SUFFIX))
+        else:
+            pin = file.slice(0, 0)  # keeps the descriptor open if the owner closes the segment
+            self._filesystem.sync_file(pin.fd)
         if with_indexes:
             self._filesystem.sync_path(self.path(OFFSET_INDEX_SUFFIX))
             self._filesystem.sync_path(self.path(TIME_INDEX_SUFFIX))

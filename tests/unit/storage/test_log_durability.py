@@ -116,3 +116,29 @@ def test_nothing_is_synced_when_nothing_has_changed(lossy):
     syncs = lossy.filesystem.syncs
     log.flush()
     assert lossy.filesystem.syncs == syncs
+
+
+class FilesystemWithOpenHook(FilesystemWithHook):
+    """Also calls `before_sync` once after the next opening of a segment file, before the caller gets the file."""
+
+    __slots__ = ()
+
+    def open_segment(self, path, **keywords):
+        file = super().open_segment(path, **keywords)
+        hook, self.before_sync = self.before_sync, None
+        if hook is not None:
+            hook()
+        return file
+
+
+def test_a_flush_leaves_the_file_alone_that_the_owner_opens_at_the_same_time(tmp_path):
+    """The flush replaced the open file by one with an older end, so that the next append overwrote the last one."""
+    filesystem = FilesystemWithOpenHook()
+    harness = LogHarness(tmp_path, filesystem=filesystem)
+    harness.log().append_as_leader(batch(2), 0)
+    log = harness.log()  # after a kill; its file is closed
+    filesystem.before_sync = lambda: log.append_as_leader(batch(2), 0)
+    log.flush(2)
+    log.append_as_leader(batch(2), 0)
+    again = harness.log()
+    assert again.log_end_offset == log.log_end_offset == 6
