@@ -208,7 +208,7 @@ class LogCleanerManager:
 
     def advance_checkpoint(self, log: Log, first_dirty_offset: int) -> None:
         """Writes `first_dirty_offset` as the log's checkpoint durably, and removes the entries of partitions that no
-        longer exist.
+        longer exist. A log that was deleted during its pass gets no checkpoint.
 
         If the file cannot be written, takes the directory offline and raises StorageError.
         """
@@ -218,7 +218,8 @@ class LogCleanerManager:
         with self._condition:
             self._forget_recreated(logs)
             offsets = self._offsets_in(directory)
-            offsets[log.topic_partition] = first_dirty_offset
+            if logs.get(log.topic_partition) is log:
+                offsets[log.topic_partition] = first_dirty_offset
             for partition in [partition for partition in offsets if partition not in held]:
                 del offsets[partition]
             try:

@@ -195,3 +195,12 @@ def test_only_compacted_logs_with_an_inactive_segment_are_chosen(tmp_path):
     plain.put([(b"a", b"1"), (b"a", b"2")])
     plain.log_.roll()
     assert plain.manager.take_filthiest() is None
+
+
+def test_the_pass_over_a_deleted_log_leaves_no_checkpoint_for_the_new_one(harness):
+    """The topic is deleted and created again while the pass ends; the new records were taken as clean."""
+    log, _ = harness.manager.take_filthiest()
+    again = harness.log(topic_id=b"n" * 16)
+    harness.logs.add(again)
+    harness.manager.advance_checkpoint(log, 2)
+    assert harness.manager.checkpoint_of(again) is None
