@@ -104,3 +104,15 @@ def test_a_rolled_segment_that_was_truncated_before_its_flush_is_not_flushed_pas
     (flush,) = background
     flush()
     assert log.recovery_point == log.log_end_offset == 0
+
+
+def test_a_producer_is_known_as_long_as_a_record_of_its_batch_remains(tmp_path):
+    """A retry of the batch was appended again."""
+    log = LogHarness(tmp_path).log()
+    sent = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    log.append_as_leader(batch(3, **sent), 0)
+    log.append_as_leader(batch(1), 0)
+    log.high_watermark = 4
+    log.maybe_increment_log_start_offset(1)
+    log.truncate_to(3)
+    assert log.append_as_leader(batch(3, **sent), 0).duplicate
