@@ -433,7 +433,7 @@ class Log(FollowerAppends):
         try:
             segment.flush(with_indexes=not segment.is_open_for_append)
         except (FileNotFoundError, ValueError):
-            if segment in self.segments:  # otherwise the owner has deleted the segment and its files
+            if not segment.is_deleted:  # otherwise the owner has deleted the files
                 raise
 
     def _sync_snapshot(self, path: str) -> None:
@@ -499,11 +499,13 @@ class Log(FollowerAppends):
         return count
 
     def _delete_segments(self, doomed: Sequence[LogSegment]) -> None:
-        filesystem = self._ports.filesystem
-        paths: list[str] = []
         for segment in doomed:
             self.segments.remove(segment)
-            paths += segment.mark_deleted()
+        self._delete_files(doomed)
+
+    def _delete_files(self, doomed: Iterable[LogSegment]) -> None:
+        filesystem = self._ports.filesystem
+        paths = [path for segment in doomed for path in segment.mark_deleted()]
 
         def unlink() -> None:
             for path in paths:  # the directory may have another name by then
@@ -550,8 +552,9 @@ class Log(FollowerAppends):
 
     def _restart_at(self, offset: int, log_start_offset: int) -> None:
         ports = self._ports
-        self._delete_segments(list(self.segments))
-        self.segments.add(LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms()))
+        self._delete_files(self.segments)
+        created = LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms())
+        self.segments.replace_all(created)
         self.producers.delete_snapshots(after=-1)
         self.producers.clear(offset)
         self.leader_epochs.clear()

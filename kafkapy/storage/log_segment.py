@@ -61,6 +61,7 @@ class LogSegment(SegmentState):
         "_config",
         "_filesystem",
         "directory",
+        "is_deleted",
     )
 
     def __init__(
@@ -78,6 +79,7 @@ class LogSegment(SegmentState):
         self.base_offset = base_offset
         self.size = size
         self.is_open_for_append = False
+        self.is_deleted = False  # True if the files have no longer their names
         self.bytes_since_last_index_entry = 0
         self.created_ms = created_ms
         self.roll_jitter_ms = random.randrange(config.segment_jitter_ms + 1) if config.segment_jitter_ms > 0 else 0
@@ -465,6 +467,7 @@ class LogSegment(SegmentState):
 
         Raises OSError.
         """
+        self.is_deleted = True
         self.close(trim=False)
         renamed = []
         for suffix in SEGMENT_SUFFIXES:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafkapy.storage.filesystem import Filesystem
 from tests.harness.log import LogHarness, batch
 
 
@@ -116,3 +117,25 @@ def test_a_producer_is_known_as_long_as_a_record_of_its_batch_remains(tmp_path):
     log.maybe_increment_log_start_offset(1)
     log.truncate_to(3)
     assert log.append_as_leader(batch(3, **sent), 0).duplicate
+
+
+def test_the_checkpoints_can_be_written_while_a_log_is_emptied(tmp_path):
+    """Other threads read the first segment. There was none for a moment, so that they failed."""
+    harness = LogHarness(tmp_path)
+    log = harness.log()
+    log.append_as_leader(batch(3), 0)
+    seen = []
+
+    class Watching(Filesystem):
+        def rename(self, source, target):
+            seen.append(log.segments.first.base_offset)
+            super().rename(source, target)
+
+        def open_segment(self, path, **keywords):
+            seen.append(log.segments.first.base_offset)
+            return super().open_segment(path, **keywords)
+
+    harness.ports.filesystem = log.segments.first._filesystem = Watching()
+    for offset in (7, 7):
+        log.truncate_fully_and_start_at(offset)
+    assert set(seen) == {0, 7}
