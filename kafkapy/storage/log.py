@@ -526,9 +526,11 @@ class Log(FollowerAppends):
             self.truncate_fully_and_start_at(offset)
             return True
         try:
-            self._delete_segments([segment for segment in self.segments if segment.base_offset > offset])
+            doomed = [segment for segment in self.segments if segment.base_offset > offset]
+            self._delete_segments(doomed)
             active = self.segments.active
             active.truncate_to(offset, self._ports.clock.wall_ms())
+            self._sync_deletion(doomed)
             end_offset = min(offset, active.next_offset())
             self._lower_ends(end_offset, min(self.log_start_offset, end_offset))
             self.leader_epochs.truncate_from_end(end_offset)
@@ -552,22 +554,32 @@ class Log(FollowerAppends):
 
     def _restart_at(self, offset: int, log_start_offset: int) -> None:
         ports = self._ports
-        self._delete_files(self.segments)
+        doomed = list(self.segments)
+        self._delete_files(doomed)
         created = LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms())
         self.segments.replace_all(created)
+        self._sync_deletion(doomed)
         self.producers.delete_snapshots(after=-1)
         self.producers.clear(offset)
         self.leader_epochs.clear()
         self._lower_ends(offset, log_start_offset)
         self._names_version += 1
 
+    def _sync_deletion(self, deleted: Iterable[LogSegment]) -> None:
+        """Makes a deletion durable, so that no power failure brings back what other records replace. Raises OSError."""
+        if any(segment.size for segment in deleted):
+            self._ports.filesystem.sync_directory(self.path)
+
     def _lower_ends(self, end_offset: int, start_offset: int) -> None:
         with RECOVERY_POINT_LOCK:
             self._truncations += 1
+            is_lowered = end_offset < self.recovery_point
             self.recovery_point = min(self.recovery_point, end_offset)
         self.log_end_offset = end_offset
         self.log_start_offset = start_offset
         self.high_watermark = max(start_offset, min(self.high_watermark, end_offset))
+        if is_lowered:
+            self._ports.write_recovery_points()
 
     def _reload_producers(self) -> None:
         ports = self._ports

@@ -3,7 +3,8 @@
 import pytest
 
 from kafkapy.storage.filesystem import Filesystem
-from tests.harness.log import LogHarness, batch
+from tests.harness.log import LogHarness, batch, values_of
+from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 
 
 @pytest.fixture
@@ -139,3 +140,27 @@ def test_the_checkpoints_can_be_written_while_a_log_is_emptied(tmp_path):
     for offset in (7, 7):
         log.truncate_fully_and_start_at(offset)
     assert set(seen) == {0, 7}
+
+
+def test_a_truncation_is_durable_before_other_records_are(tmp_path):
+    """After a power failure, a deleted segment came back and hid the records that had replaced its own."""
+    root = tmp_path / "before"
+    root.mkdir()
+    harness = LogHarness(root, filesystem=LossyFilesystem(str(root)))
+    log = harness.log()
+    for offset in range(20):
+        if offset == 10:
+            log.roll()
+        log.append_as_leader(batch(), 0)
+    log.flush()
+    log.truncate_to(5)
+    for _ in range(10):
+        log.append_as_leader(batch(value=b"new"), 1)
+    harness.filesystem.fail_at = harness.filesystem.syncs + 1  # the records are synced, but not the directory
+    with pytest.raises(PowerFailure):
+        log.flush()
+    harness.filesystem.pull_the_plug(str(tmp_path / "after"))
+    harness.filesystem.close()
+    log = LogHarness(tmp_path / "after").log(recovery_point=5)
+    assert {value for offset in range(5, 15) for _, value in values_of(log.read(offset, 10_000))} == {b"new"}
+    assert log.log_end_offset == 15
