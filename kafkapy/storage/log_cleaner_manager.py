@@ -245,14 +245,16 @@ class LogCleanerManager:
             except OSError as error:
                 self._log_manager.take_offline(directory.path, error)
 
-    def move_checkpoint(self, partition: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:
-        """Moves the partition's checkpoint from one log directory to another; takes a directory offline if its file
-        cannot be written."""
+    def move_checkpoint(self, log: Log, source: LogDirectory) -> None:
+        """Moves the checkpoint of a log that was moved from the log directory `source`; takes a directory offline if
+        its file cannot be written. A log that was deleted meanwhile has no checkpoint."""
+        partition, target = log.topic_partition, log.directory
         with self._condition:
             offset = self._offsets_in(source).pop(partition, None)
             if offset is None:
                 return
-            self._offsets_in(target)[partition] = offset
+            if self._log_manager.get_log(partition) is log:
+                self._offsets_in(target)[partition] = offset
             for directory in (target, source):
                 try:
                     directory.cleaner_offsets.write(self._offsets_in(directory))
