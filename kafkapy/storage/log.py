@@ -405,8 +405,8 @@ class Log(FollowerAppends):
             written = self.segments.between(self.recovery_point, max(end_offset, self.recovery_point + 1))
             for segment in {*written, *rolled}:
                 self._flush_segment(segment)
-            for snapshot in snapshots:
-                self._sync_snapshot(snapshot)
+            for snapshot in snapshots:  # the directory may have another name by now
+                self._sync_snapshot(f"{self.path}/{os.path.basename(snapshot)}")
             self.leader_epochs.write(self.log_end_offset)
             if names_version != self._names_synced:
                 self._ports.filesystem.sync_directory(self.path)

@@ -66,6 +66,23 @@ def test_a_flush_makes_the_aborted_transactions_of_a_recovery_durable(lossy, tmp
     assert log.collect_aborted_transactions(0, 4) == [(7, 0, 3, 4)]
 
 
+def test_a_flush_after_a_rename_makes_the_snapshot_of_a_roll_durable(lossy, tmp_path):
+    """The log of a move is renamed at its end."""
+    for_background = []
+    lossy.ports.run_in_background = for_background.append
+    log = lossy.log()
+    log.append_as_leader(batch(3, producer_id=7, producer_epoch=0, base_sequence=0), 0)
+    log.roll()
+    lossy.path = lossy.path.with_name("t-1")
+    log.rename_to(str(lossy.path))
+    lossy.filesystem.sync_directory(str(lossy.root))
+    for work in for_background:
+        work()
+    lossy.filesystem.pull_the_plug(str(tmp_path / "after"))
+    (entry,) = read_snapshot(str(tmp_path / "after" / "t-1"), 3)
+    assert (entry.producer_id, entry.last_sequence) == (7, 2)
+
+
 class FilesystemWithHook(Filesystem):
     """Calls `before_sync` once, before the next sync of a file."""
 
