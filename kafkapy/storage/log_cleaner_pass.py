@@ -215,6 +215,7 @@ class CleaningPass:
 
     def _clean(self, end_offset: int) -> CleaningResult:
         config, snapshot = self._config, self._snapshot
+        remove_cleaned_files(self._log.path, self._tools.filesystem)
         uncleanable = self._to_clean.first_uncleanable_offset
         segments = {segment.base_offset: segment for segment in snapshot.segments if segment.base_offset < end_offset}
         batch_filter = BatchFilter(
@@ -283,7 +284,6 @@ class GroupCleaner:
         """
         log, filesystem = self._log, self._tools.filesystem
         base_offset = segments[0].base_offset
-        remove_cleaned_files(log.path, base_offset, filesystem)
         created_ms = segments[0].created_ms
         cleaned = CleanedSegment.create(log.path, base_offset, log.config, filesystem, created_ms)
         try:
