@@ -206,9 +206,12 @@ class LogCleanerManager:
         with self._condition:
             return self._offsets_in(log.directory).get(log.topic_partition)
 
-    def advance_checkpoint(self, log: Log, first_dirty_offset: int) -> None:
+    def advance_checkpoint(self, log: Log, first_dirty_offset: int, truncations: int | None = None) -> None:
         """Writes `first_dirty_offset` as the log's checkpoint durably, and removes the entries of partitions that no
         longer exist. A log that was deleted during its pass gets no checkpoint.
+
+        The checkpoint does not change if the log was truncated during its pass: if `truncations`, the value of
+        `log.truncations` when the pass began, is outdated.
 
         If the file cannot be written, takes the directory offline and raises StorageError.
         """
@@ -218,7 +221,7 @@ class LogCleanerManager:
         with self._condition:
             self._forget_recreated(logs)
             offsets = self._offsets_in(directory)
-            if logs.get(log.topic_partition) is log:
+            if logs.get(log.topic_partition) is log and truncations in (None, log.truncations):
                 offsets[log.topic_partition] = first_dirty_offset
             for partition in [partition for partition in offsets if partition not in held]:
                 del offsets[partition]

@@ -73,9 +73,13 @@ class CleaningTools(NamedTuple):
 
 
 class CleaningResult(NamedTuple):
-    """The statistics of a pass; the next pass begins at `end_offset`."""
+    """The statistics of a pass; the next pass begins at `end_offset`.
+
+    `truncations` is the value of `log.truncations` when the pass began.
+    """
 
     end_offset: int
+    truncations: int
     bytes_read: int
     bytes_written: int
     records_read: int
@@ -244,6 +248,7 @@ class CleaningPass:
             self._bytes_written += cleaner.bytes_written
         return CleaningResult(
             end_offset,
+            snapshot.truncations,
             self._bytes_read,
             self._bytes_written,
             batch_filter.records_read,

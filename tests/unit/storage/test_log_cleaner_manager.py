@@ -217,3 +217,18 @@ def test_the_move_of_a_deleted_log_leaves_no_checkpoint_for_the_new_one(harness,
     harness.manager.take_filthiest()
     harness.manager.move_checkpoint(other.log_, harness.directory)
     assert harness.manager.checkpoint_of(again) is None
+
+
+def test_a_truncation_after_a_pass_leaves_no_checkpoint_above_the_new_records(harness):
+    """The records that replaced the truncated ones were taken as clean."""
+    advance = harness.manager.advance_checkpoint
+
+    def overtaken(log, *result):
+        log.truncate_to(0)
+        harness.manager.truncate_checkpoint(log)
+        harness.put([(b"a", b"3"), (b"a", b"4")])
+        advance(log, *result)
+
+    harness.manager.advance_checkpoint = overtaken
+    assert harness.clean()
+    assert not harness.manager.checkpoint_of(harness.log_)
