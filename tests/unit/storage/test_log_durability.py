@@ -136,7 +136,7 @@ def test_nothing_is_synced_when_nothing_has_changed(lossy):
 
 
 class FilesystemWithOpenHook(FilesystemWithHook):
-    """Also calls `before_sync` once after the next opening of a segment file, before the caller gets the file."""
+    """Calls `before_sync` once, also after the opening of a segment file, before the caller gets the file."""
 
     __slots__ = ()
 
