@@ -265,7 +265,7 @@ class ReplicaAlterLogDirsManager:
                 raise
             future.flush()
             self._log_manager.finish_replacement(current, future)
-            self._cleaner.move_checkpoint(partition, source, future.directory)
+            self._cleaner.move_checkpoint(future, source)
             logger.info("The current replica of %s is now in %s", partition, future.directory.path)
         finally:
             replica.close()

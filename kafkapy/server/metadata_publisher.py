@@ -198,7 +198,7 @@ class MetadataPublisher:
             topic_partition = TopicPartition(topic.name, number)
             self._offline.discard(topic_partition)
             log = self._log_manager.get_log(topic_partition)
-            if log is None or log.topic_id != topic.topic_id:
+            if log is not None and log.topic_id != topic.topic_id:
                 continue
             try:
                 self._log_manager.delete_log(topic_partition)

@@ -50,11 +50,14 @@ class CleanedSegment(LogSegment):
                 os.utime(self.path(suffix), ns=(modified_ns, modified_ns))
 
 
-def remove_cleaned_files(directory: str, base_offset: int, filesystem: "Filesystem") -> None:
-    """Deletes the `.cleaned` files with this base offset that an interrupted pass of the log cleaner has left. Raises
-    OSError."""
-    for suffix in SEGMENT_SUFFIXES:
-        filesystem.unlink(os.path.join(directory, f"{base_offset:020d}{suffix}{CLEANED_SUFFIX}"))
+def remove_cleaned_files(directory: str, filesystem: "Filesystem") -> None:
+    """Deletes all `.cleaned` files that an interrupted pass of the log cleaner has left. Raises OSError.
+
+    A `.cleaned` file that remained would make the `.swap` files of a later pass count as incomplete.
+    """
+    for name in os.listdir(directory):
+        if name.endswith(CLEANED_SUFFIX):
+            filesystem.unlink(os.path.join(directory, name))
 
 
 def swap_in(

@@ -78,23 +78,36 @@ class FutureLogs:
                 log.directory.path, f"Duplicate log directories found: {log.path}, {other.path}: remove one of them"
             )
 
-    def settle(self, current_logs: dict[TopicPartition, Log], is_assigned: IsAssigned) -> None:
+    def settle(
+        self,
+        current_logs: dict[TopicPartition, Log],
+        is_assigned: IsAssigned,
+        write_log_start_offsets: Callable[[], None] = lambda: None,
+    ) -> None:
         """Decides, when the broker starts, which future logs become current logs, and which continue to be copied.
 
         A future log becomes the current log if the metadata assigns the replica to its directory, and one of two
-        conditions is met: the partition has no current log, or the future log has the topic id of the current log and
-        ends after it. In the second case, the broker has already appended records to the future log as the current one.
+        conditions is met: the partition has no current log, or the future log has the topic id of the current log, ends
+        after it, and in no earlier leader epoch. In the second case, the broker has already appended records to the
+        future log as the current one.
 
         Any other future log continues to be copied if it has the topic id of the current log; otherwise it is ignored.
-        Raises OSError or StorageError.
+        Records that the current log has lost or replaced since they were copied are removed first. Deleted
+        records remain deleted: each log takes over a higher start offset of the other, and `write_log_start_offsets` is
+        called before a current log is deleted. Raises OSError or StorageError.
         """
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)
             assigned = is_assigned(future.topic_id, partition, future.directory.directory_id)
             if current is not None and current.topic_id == future.topic_id:
-                if not assigned or future.log_end_offset <= current.log_end_offset:
+                if future.log_start_offset > future.segments.first.base_offset:  # it was the current log already
+                    follow_start(current, future.log_start_offset)
+                is_longer = future.log_end_offset > current.log_end_offset
+                if not (assigned and is_longer and future.latest_epoch >= current.latest_epoch):
+                    end_offset = common_end(current, future)
                     if not future.directory.was_clean:
-                        future.truncate_to(future.recovery_point)
+                        end_offset = min(end_offset, future.recovery_point)
+                    future.truncate_to(end_offset)
                     logger.info("Continuing the move of %s to %s", partition, future.directory.path)
                     continue
             elif current is not None or not assigned:
@@ -102,10 +115,12 @@ class FutureLogs:
                 continue
             logger.info("Completing the move of %s to %s, which has all records", partition, future.directory.path)
             del self._logs[partition]
-            if current is not None:
-                future.flush()
-                self.discard_files(current)
             current_logs[partition] = future
+            if current is not None:
+                follow_start(future, current.log_start_offset)
+                future.flush()
+                write_log_start_offsets()
+                self.discard_files(current)
             self.rename_promoted(future)
 
     # -- moving --------------------------------------------------------------------------------------------------
@@ -176,3 +191,26 @@ class FutureLogs:
         path = os.path.join(log.directory.path, str(log.topic_partition))
         self._run_on_owner(lambda: None if log.is_deleted else log.rename_to(path))
         self._ports.filesystem.sync_directory(log.directory.path)
+
+
+def common_end(current: Log, future: Log) -> int:
+    """Returns the offset before which a copy has the records of the current log, according to their leader epochs.
+
+    A truncation of the current log, after which it gets other records, is always followed by a new leader epoch.
+    """
+    end_offset = min(current.log_end_offset, future.log_end_offset)
+    current_epochs, future_epochs = current.leader_epochs, future.leader_epochs
+    starts = {start_offset for _, start_offset in (*current_epochs.entries, *future_epochs.entries)}
+    different = (
+        offset
+        for offset in (*starts, current.log_start_offset)
+        if current_epochs.epoch_for_offset(offset) != future_epochs.epoch_for_offset(offset)
+    )
+    return min([end_offset, *(offset for offset in different if offset >= current.log_start_offset)])
+
+
+def follow_start(log: Log, start_offset: int) -> None:
+    """Raises the start offset of a log that was just loaded to that of the partition's other log."""
+    start_offset = min(start_offset, log.log_end_offset)
+    log.high_watermark = max(log.high_watermark, start_offset)
+    log.maybe_increment_log_start_offset(start_offset)

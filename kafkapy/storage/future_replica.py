@@ -53,7 +53,7 @@ class FutureReplica:
             # Retention has deleted the segment that was about to be opened; the log now starts after it.
             self._start_over()
             return self._copy_next()
-        except ApiError:
+        except (ApiError, ValueError):  # a piece was read that a truncation has just replaced
             if self._truncations == current.truncations:
                 raise
             self._start_over()
@@ -92,9 +92,9 @@ class FutureReplica:
         if batch_size(chunk) > len(chunk):
             chunk = os.pread(self._fd, min(batch_size(chunk), end - position), position)
         batches, valid = scan_chunk(chunk, 0, True)
-        if not valid:
+        if not valid or batches[0].base_offset < self.future.log_end_offset:
             raise ApiError(
-                Error.CORRUPT_MESSAGE, f"no valid batch at position {position} of segment {self._base_offset}"
+                Error.CORRUPT_MESSAGE, f"no valid next batch at position {position} of segment {self._base_offset}"
             )
         self.future.append_copy(memoryview(chunk)[:valid], batches)
         self._position = position + valid

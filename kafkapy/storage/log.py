@@ -405,8 +405,8 @@ class Log(FollowerAppends):
             written = self.segments.between(self.recovery_point, max(end_offset, self.recovery_point + 1))
             for segment in {*written, *rolled}:
                 self._flush_segment(segment)
-            for snapshot in snapshots:
-                self._sync_snapshot(snapshot)
+            for snapshot in snapshots:  # the directory may have another name by now
+                self._sync_snapshot(f"{self.path}/{os.path.basename(snapshot)}")
             self.leader_epochs.write(self.log_end_offset)
             if names_version != self._names_synced:
                 self._ports.filesystem.sync_directory(self.path)
@@ -433,7 +433,7 @@ class Log(FollowerAppends):
         try:
             segment.flush(with_indexes=not segment.is_open_for_append)
         except (FileNotFoundError, ValueError):
-            if segment in self.segments:  # otherwise the owner has deleted the segment and its files
+            if not segment.is_deleted:  # otherwise the owner has deleted the files
                 raise
 
     def _sync_snapshot(self, path: str) -> None:
@@ -499,11 +499,13 @@ class Log(FollowerAppends):
         return count
 
     def _delete_segments(self, doomed: Sequence[LogSegment]) -> None:
-        filesystem = self._ports.filesystem
-        paths: list[str] = []
         for segment in doomed:
             self.segments.remove(segment)
-            paths += segment.mark_deleted()
+        self._delete_files(doomed)
+
+    def _delete_files(self, doomed: Iterable[LogSegment]) -> None:
+        filesystem = self._ports.filesystem
+        paths = [path for segment in doomed for path in segment.mark_deleted()]
 
         def unlink() -> None:
             for path in paths:  # the directory may have another name by then
@@ -524,9 +526,11 @@ class Log(FollowerAppends):
             self.truncate_fully_and_start_at(offset)
             return True
         try:
-            self._delete_segments([segment for segment in self.segments if segment.base_offset > offset])
+            doomed = [segment for segment in self.segments if segment.base_offset > offset]
+            self._delete_segments(doomed)
             active = self.segments.active
             active.truncate_to(offset, self._ports.clock.wall_ms())
+            self._sync_deletion(doomed)
             end_offset = min(offset, active.next_offset())
             self._lower_ends(end_offset, min(self.log_start_offset, end_offset))
             self.leader_epochs.truncate_from_end(end_offset)
@@ -550,21 +554,32 @@ class Log(FollowerAppends):
 
     def _restart_at(self, offset: int, log_start_offset: int) -> None:
         ports = self._ports
-        self._delete_segments(list(self.segments))
-        self.segments.add(LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms()))
+        doomed = list(self.segments)
+        self._delete_files(doomed)
+        created = LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms())
+        self.segments.replace_all(created)
+        self._sync_deletion(doomed)
         self.producers.delete_snapshots(after=-1)
         self.producers.clear(offset)
         self.leader_epochs.clear()
         self._lower_ends(offset, log_start_offset)
         self._names_version += 1
 
+    def _sync_deletion(self, deleted: Iterable[LogSegment]) -> None:
+        """Makes a deletion durable, so that no power failure brings back what other records replace. Raises OSError."""
+        if any(segment.size for segment in deleted):
+            self._ports.filesystem.sync_directory(self.path)
+
     def _lower_ends(self, end_offset: int, start_offset: int) -> None:
         with RECOVERY_POINT_LOCK:
             self._truncations += 1
+            is_lowered = end_offset < self.recovery_point
             self.recovery_point = min(self.recovery_point, end_offset)
         self.log_end_offset = end_offset
         self.log_start_offset = start_offset
         self.high_watermark = max(start_offset, min(self.high_watermark, end_offset))
+        if is_lowered:
+            self._ports.write_recovery_points()
 
     def _reload_producers(self) -> None:
         ports = self._ports

@@ -190,7 +190,7 @@ class CleanerWorker:
         )
         try:
             result = CleaningPass(log, to_clean, self._tools, self._clock.wall_ms()).run()
-            manager.advance_checkpoint(log, result.end_offset)
+            manager.advance_checkpoint(log, result.end_offset, result.truncations)
         except (CleaningAborted, SegmentsChanged) as error:
             logger.info("Cleaning of %s ended early: %s", log.topic_partition, error)
             self._tools.check()

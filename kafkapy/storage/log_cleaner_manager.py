@@ -206,9 +206,12 @@ class LogCleanerManager:
         with self._condition:
             return self._offsets_in(log.directory).get(log.topic_partition)
 
-    def advance_checkpoint(self, log: Log, first_dirty_offset: int) -> None:
+    def advance_checkpoint(self, log: Log, first_dirty_offset: int, truncations: int | None = None) -> None:
         """Writes `first_dirty_offset` as the log's checkpoint durably, and removes the entries of partitions that no
-        longer exist.
+        longer exist. A log that was deleted during its pass gets no checkpoint.
+
+        The checkpoint does not change if the log was truncated during its pass: if `truncations`, the value of
+        `log.truncations` when the pass began, is outdated.
 
         If the file cannot be written, takes the directory offline and raises StorageError.
         """
@@ -218,7 +221,8 @@ class LogCleanerManager:
         with self._condition:
             self._forget_recreated(logs)
             offsets = self._offsets_in(directory)
-            offsets[log.topic_partition] = first_dirty_offset
+            if logs.get(log.topic_partition) is log and truncations in (None, log.truncations):
+                offsets[log.topic_partition] = first_dirty_offset
             for partition in [partition for partition in offsets if partition not in held]:
                 del offsets[partition]
             try:
@@ -244,14 +248,16 @@ class LogCleanerManager:
             except OSError as error:
                 self._log_manager.take_offline(directory.path, error)
 
-    def move_checkpoint(self, partition: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:
-        """Moves the partition's checkpoint from one log directory to another; takes a directory offline if its file
-        cannot be written."""
+    def move_checkpoint(self, log: Log, source: LogDirectory) -> None:
+        """Moves the checkpoint of a log that was moved from the log directory `source`; takes a directory offline if
+        its file cannot be written. A log that was deleted meanwhile has no checkpoint."""
+        partition, target = log.topic_partition, log.directory
         with self._condition:
             offset = self._offsets_in(source).pop(partition, None)
             if offset is None:
                 return
-            self._offsets_in(target)[partition] = offset
+            if self._log_manager.get_log(partition) is log:
+                self._offsets_in(target)[partition] = offset
             for directory in (target, source):
                 try:
                     directory.cleaner_offsets.write(self._offsets_in(directory))

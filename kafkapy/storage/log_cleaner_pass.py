@@ -73,9 +73,13 @@ class CleaningTools(NamedTuple):
 
 
 class CleaningResult(NamedTuple):
-    """The statistics of a pass; the next pass begins at `end_offset`."""
+    """The statistics of a pass; the next pass begins at `end_offset`.
+
+    `truncations` is the value of `log.truncations` when the pass began.
+    """
 
     end_offset: int
+    truncations: int
     bytes_read: int
     bytes_written: int
     records_read: int
@@ -215,6 +219,7 @@ class CleaningPass:
 
     def _clean(self, end_offset: int) -> CleaningResult:
         config, snapshot = self._config, self._snapshot
+        remove_cleaned_files(self._log.path, self._tools.filesystem)
         uncleanable = self._to_clean.first_uncleanable_offset
         segments = {segment.base_offset: segment for segment in snapshot.segments if segment.base_offset < end_offset}
         batch_filter = BatchFilter(
@@ -243,6 +248,7 @@ class CleaningPass:
             self._bytes_written += cleaner.bytes_written
         return CleaningResult(
             end_offset,
+            snapshot.truncations,
             self._bytes_read,
             self._bytes_written,
             batch_filter.records_read,
@@ -283,7 +289,6 @@ class GroupCleaner:
         """
         log, filesystem = self._log, self._tools.filesystem
         base_offset = segments[0].base_offset
-        remove_cleaned_files(log.path, base_offset, filesystem)
         created_ms = segments[0].created_ms
         cleaned = CleanedSegment.create(log.path, base_offset, log.config, filesystem, created_ms)
         try:

@@ -17,10 +17,14 @@ from kafkapy.storage.checkpoint import (
     OffsetCheckpointFile,
 )
 from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.partition_directory import DELETE_SUFFIX, FUTURE_SUFFIX, STRAY_SUFFIX, parse_directory_name
 from kafkapy.types import ZERO_UUID, TopicPartition
 
 LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+# The directory that mkfs creates at the root of a file system. Kafka refuses it, but a log directory may be a disk.
+LOST_AND_FOUND = "lost+found"
+MARKED_SUFFIXES = (DELETE_SUFFIX, STRAY_SUFFIX, FUTURE_SUFFIX)
 UNKNOWN_BROKER_EPOCH = -1
 
 
@@ -81,6 +85,20 @@ class LogDirectory(DirectoryState):
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
+
+    def refuse_foreign_directories(self) -> None:
+        """Raises StorageError if it contains a directory whose name no broker gives, except lost+found.
+
+        The entry of `log.dirs` may then be a mistake. Kafka refuses such a directory too. Raises OSError as well.
+        """
+        for name in sorted(entry.name for entry in os.scandir(self.path) if entry.is_dir()):
+            is_ours = parse_directory_name(name) is not None or name.endswith(MARKED_SUFFIXES)
+            if not is_ours and name != LOST_AND_FOUND:
+                raise StorageError(
+                    self.path,
+                    f"Found directory {os.path.join(self.path, name)}, '{name}' is not in the form of "
+                    "topic-partition or topic-partition.uniqueId-delete (if marked for deletion).",
+                )
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Removes the entries of partitions from all offset checkpoints. Raises MalformedCheckpoint or OSError."""

@@ -46,10 +46,6 @@ METADATA_TOPIC_PARTITION = TopicPartition(METADATA_TOPIC, METADATA_PARTITION)
 # on a good disk.
 LARGEST_SYNC_EACH = 64
 
-# The directory that mkfs creates at the root of a file system. Kafka refuses it, but a log directory may be a disk.
-LOST_AND_FOUND = "lost+found"
-MARKED_SUFFIXES = (DELETE_SUFFIX, STRAY_SUFFIX, FUTURE_SUFFIX)
-
 # The greatest number of directories chosen for partitions that do not exist yet; the oldest choice is dropped.
 MOST_PREFERENCES = 10_000
 
@@ -103,6 +99,7 @@ class LogManager:
             schedule=schedule,
             on_io_error=self.take_offline,
             run_in_background=run_in_background,
+            write_recovery_points=self.write_recovery_points,
             producer_expiration_ms=config.producer_id_expiration_ms,
         )
         self.futures = FutureLogs(self._ports, run_on_owner, self._forget_checkpoints)
@@ -112,6 +109,9 @@ class LogManager:
         self._last_failure = ""
         self._preferred: dict[TopicPartition, LogDirectory] = {}
         self._logs: dict[TopicPartition, Log] = {}
+        self._replaced: dict[TopicPartition, Log] = {}  # logs whose directories `finish_replacement` has to delete
+        # Held while the directory of a replaced log is deleted, which a new log of the partition may need.
+        self._replacing = Lock()
         self._log_configs: dict[tuple[object, ...], LogConfig] = {}
 
     # -- start and stop ------------------------------------------------------------------------------------------
@@ -148,24 +148,12 @@ class LogManager:
         return epochs.pop() if is_complete else UNKNOWN_BROKER_EPOCH
 
     def _refuse_foreign_directories(self) -> None:
-        """Raises StorageError if a log directory contains a directory whose name no broker gives, except lost+found.
-
-        An entry of `log.dirs` may then be a mistake. Kafka refuses such a directory too.
-        """
+        """Raises StorageError if a log directory contains a directory whose name no broker gives, except lost+found."""
         for directory in self._online():
             try:
-                names = sorted(entry.name for entry in os.scandir(directory.path) if entry.is_dir())
+                directory.refuse_foreign_directories()
             except OSError as error:
                 self.take_offline(directory.path, error)
-                continue
-            for name in names:
-                is_ours = parse_directory_name(name) is not None or name.endswith(MARKED_SUFFIXES)
-                if not is_ours and name != LOST_AND_FOUND:
-                    raise StorageError(
-                        directory.path,
-                        f"Found directory {os.path.join(directory.path, name)}, '{name}' is not in the form of "
-                        "topic-partition or topic-partition.uniqueId-delete (if marked for deletion).",
-                    )
 
     def was_clean(self, directory: LogDirectory) -> bool:
         """Returns whether the directory had a clean-shutdown marker at this start."""
@@ -198,7 +186,7 @@ class LogManager:
                     raise
         self._require_online()
         try:
-            self.futures.settle(self._logs, is_assigned)
+            self.futures.settle(self._logs, is_assigned, self.write_log_start_offsets)
         except OSError as error:
             raise StorageError(self.directories[0].path, f"a moved partition cannot be taken over: {error}") from error
 
@@ -480,21 +468,30 @@ class LogManager:
     def delete_log(self, partition: TopicPartition) -> None:
         """Removes a log from the table, renames its directory to `-delete` and deletes it after file.delete.delay.ms.
 
+        The same is done with the partition's future log, and with the log that a move has just replaced. Does nothing
+        if there are no logs.
+
         The caller has removed the replica that used the log. The thread that owns the logs, the reactor's, may still
         apply retention to the log, which then has no effect. The same thread closes the log's files. If another thread
         closed a file, the kernel could give the file's descriptor to a new file while the owner still uses the
-        descriptor. Does nothing if there is no log. Raises StorageError if the directory fails. Any thread may call it.
+        descriptor. Raises StorageError if the directory fails. Any thread may call it.
         """
-        with self._lock:
-            log = self._logs.pop(partition, None)
-        if log is None or not log.directory.is_online:
-            return
+        with self._replacing:
+            with self._lock:
+                logs = self._logs.pop(partition, None), self._replaced.pop(partition, None)
+            for log in logs:
+                if log is not None and log.directory.is_online:
+                    self._discard(log, lambda of=log: self.futures.discard_files(of))  # type: ignore[misc]
+        future = self.futures.get(partition)
+        if future is not None:
+            self._discard(future, lambda: self.futures.discard(partition))
+
+    def _discard(self, log: Log, action: Callable[[], None]) -> None:
         try:
-            self.futures.discard_files(log)
-            self.futures.discard(partition)
+            action()
         except OSError as error:
             self.take_offline(log.directory.path, error)
-            raise StorageError(log.directory.path, f"Error while deleting {partition}: {error}") from error
+            raise StorageError(log.directory.path, f"Error while deleting {log.topic_partition}: {error}") from error
 
     # -- moving between directories ------------------------------------------------------------------------------
 
@@ -545,6 +542,7 @@ class LogManager:
             assert future.log_end_offset == current.log_end_offset, (future, current)
             self.futures.take_out(future)
             self._logs[current.topic_partition] = future
+            self._replaced[current.topic_partition] = current
 
     def finish_replacement(self, replaced: Log, promoted: Log) -> None:
         """Deletes the directory of `replaced` and gives its name to the directory of `promoted`.
@@ -552,9 +550,14 @@ class LogManager:
         The reactor's thread must not call it, because it waits for work on that thread. Raises StorageError.
         """
         directory = replaced.directory
+        self.write_log_start_offsets()  # otherwise a kill soon after would bring deleted records back
         try:
-            if directory.is_online:
-                self.futures.discard_files(replaced)
+            with self._replacing:
+                is_left = self._replaced.get(replaced.topic_partition) is replaced  # otherwise it was deleted
+                if is_left:
+                    del self._replaced[replaced.topic_partition]
+                if is_left and directory.is_online:
+                    self.futures.discard_files(replaced)
             directory = promoted.directory
             self.futures.rename_promoted(promoted)
         except OSError as error:

@@ -18,7 +18,9 @@ class LogPorts:
 
     `run_in_background(work)` runs work soon, on any thread; by default it runs the work at once. `schedule(delay_ms,
     work)` runs work after a delay, on any thread. `on_io_error(directory, error)` is called before StorageError is
-    raised, and takes the log directory offline. `producer_expiration_ms` is `producer.id.expiration.ms`.
+    raised, and takes the log directory offline. `write_recovery_points()` is called when a truncation has lowered the
+    recovery point of a log, because what is appended next is not durable. `producer_expiration_ms` is
+    `producer.id.expiration.ms`.
     """
 
     __slots__ = (
@@ -28,6 +30,7 @@ class LogPorts:
         "producer_expiration_ms",
         "run_in_background",
         "schedule",
+        "write_recovery_points",
     )
 
     def __init__(
@@ -38,6 +41,7 @@ class LogPorts:
         schedule: Callable[[int, Work], object],
         on_io_error: Callable[[str, Exception], None],
         run_in_background: Callable[[Work], None] = run_now,
+        write_recovery_points: Work = lambda: None,
         producer_expiration_ms: int = 86_400_000,
     ) -> None:
         self.filesystem = filesystem
@@ -45,4 +49,5 @@ class LogPorts:
         self.schedule = schedule
         self.on_io_error = on_io_error
         self.run_in_background = run_in_background
+        self.write_recovery_points = write_recovery_points
         self.producer_expiration_ms = producer_expiration_ms

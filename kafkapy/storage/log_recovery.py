@@ -299,12 +299,15 @@ class LogLoader:
         return end_offset
 
     def _delete_segments_from(self, offset: int) -> None:
-        """Deletes the segments whose base offset is at or after `offset`. Raises OSError."""
-        for doomed in self.segments.from_offset(offset):
+        """Deletes the segments whose base offset is at or after `offset`, durably. Raises OSError."""
+        deleted = self.segments.from_offset(offset)
+        for doomed in deleted:
             logger.warning("Deleting segment %d of %s", doomed.base_offset, self.topic_partition)
             self.segments.remove(doomed)
             for path in doomed.mark_deleted():
                 self.ports.filesystem.unlink(path)
+        if deleted:
+            self.ports.filesystem.sync_directory(self.path)
 
     def _end_after_clean_stop(self) -> int | None:
         """Returns the log end offset, or None if a segment must be recovered despite the clean stop. Raises OSError."""

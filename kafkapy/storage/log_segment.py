@@ -61,6 +61,7 @@ class LogSegment(SegmentState):
         "_config",
         "_filesystem",
         "directory",
+        "is_deleted",
     )
 
     def __init__(
@@ -78,6 +79,7 @@ class LogSegment(SegmentState):
         self.base_offset = base_offset
         self.size = size
         self.is_open_for_append = False
+        self.is_deleted = False  # True if the files have no longer their names
         self.bytes_since_last_index_entry = 0
         self.created_ms = created_ms
         self.roll_jitter_ms = random.randrange(config.segment_jitter_ms + 1) if config.segment_jitter_ms > 0 else 0
@@ -425,8 +427,12 @@ class LogSegment(SegmentState):
     def flush(self, *, with_indexes: bool) -> None:
         """Makes the batches durable, and also the indexes if `with_indexes` is True. Any thread may call it. Raises
         OSError."""
-        pin = self.file.slice(0, 0)  # keeps the descriptor open if the owner closes the segment
-        self._filesystem.sync_file(pin.fd)
+        file = self._file
+        if file is None:  # only the owner sets `_file`: a file that another thread opens has an outdated size soon
+            self._filesystem.sync_path(self.path(LOG_SUFFIX))
+        else:
+            pin = file.slice(0, 0)  # keeps the descriptor open if the owner closes the segment
+            self._filesystem.sync_file(pin.fd)
         if with_indexes:
             self._filesystem.sync_path(self.path(OFFSET_INDEX_SUFFIX))
             self._filesystem.sync_path(self.path(TIME_INDEX_SUFFIX))
@@ -461,6 +467,7 @@ class LogSegment(SegmentState):
 
         Raises OSError.
         """
+        self.is_deleted = True
         self.close(trim=False)
         renamed = []
         for suffix in SEGMENT_SUFFIXES:

@@ -70,6 +70,11 @@ class LogSegments(SegmentsState):
         self._base_offsets.remove(segment.base_offset)
         self._note_segments()
 
+    def replace_all(self, segment: LogSegment) -> None:
+        """Replaces all segments by one. Other threads always find a segment."""
+        self._segments, self._base_offsets = [segment], [segment.base_offset]
+        self._note_segments()
+
     def index_of(self, offset: int) -> int:
         """Returns the index of the last segment whose base offset is at or below `offset`, or -1 if there is none."""
         return bisect_right(self._base_offsets, offset) - 1

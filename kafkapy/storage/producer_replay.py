@@ -57,7 +57,10 @@ def _metadata_of(batch: BatchSummary) -> BatchMetadata:
 
 
 def replay_producers(segments: LogSegments, producers: ProducerStateManager, end_offset: int) -> None:
-    """Updates `producers` with the log's batches from `producers.map_end_offset` up to `end_offset`. Raises OSError."""
+    """Updates `producers` with the log's batches from `producers.map_end_offset` up to `end_offset`. Raises OSError.
+
+    The first batch may begin before: the records at its beginning are then below the log start offset.
+    """
     start_offset = producers.map_end_offset
     if start_offset < end_offset:
         for segment in segments.between(start_offset, end_offset):
@@ -66,7 +69,7 @@ def replay_producers(segments: LogSegments, producers: ProducerStateManager, end
                 continue
             for chunk, chunk_position, batches in scan_segment(segment.file, found[0], segment.size, check_crc=False):
                 for batch in batches:
-                    if start_offset <= batch.base_offset and batch.last_offset < end_offset:
+                    if start_offset <= batch.last_offset < end_offset:
                         account_for(producers, batch, chunk, batch.position - chunk_position)
     producers.map_end_offset = max(start_offset, end_offset)
 

@@ -340,6 +340,7 @@ class ProducerStateManager(ProducersState):
             self.entries[producer_id] = entry
         self._ongoing = dict(other._ongoing)
         self._unreplicated = dict(other._unreplicated)
+        self._unverified = dict(other._unverified)
         self.may_have_transactions = other.may_have_transactions
         self._mirror()
 

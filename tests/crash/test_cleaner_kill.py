@@ -113,7 +113,7 @@ def test_kill_at_every_call_of_the_recovery(tmp_path):
     template.mkdir()
     workload = dirty_log(template, 2)
     killed_passes, killed_recoveries = 0, 0
-    for kill_at in range(0, 60, 3):
+    for kill_at in range(0, 46, 2):
         interrupted = tmp_path / f"{kill_at}"
         shutil.copytree(template, interrupted)
         filesystem = KillingFilesystem()

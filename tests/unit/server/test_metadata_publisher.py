@@ -135,3 +135,18 @@ def test_the_controllers_thread_does_not_wait_for_the_creation_of_logs(tmp_path)
         apply()
     assert {*harness.manager.partitions} == {TopicPartition("t", 0)}
     assert not faults
+
+
+def test_the_future_log_of_a_deleted_topic_is_deleted_although_its_log_is_offline(tmp_path):
+    harness = ReplicaHarness(tmp_path, directories=2)
+    harness.put_topic("t", [partition_image()])
+    partition, manager = TopicPartition("t", 0), harness.log_manager
+    log = manager.get_log(partition)
+    [other] = [directory for directory in manager.directories if directory is not log.directory]
+    manager.create_future_log(log, other)
+    manager.take_offline(log.directory.path, OSError(5, "Input/output error"))
+    publisher = MetadataPublisher(harness.config, manager, harness.manager, 1, [].append, lambda work: work())
+    delta = MetadataDelta(harness.metadata.image)
+    delta.topics.remove_topic(harness.metadata.image.topics.by_name["t"].topic_id)
+    publisher.on_metadata(delta, delta.to_image(harness.metadata.image.offset + 1, 0))
+    assert manager.futures.logs() == []

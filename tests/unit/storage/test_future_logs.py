@@ -7,7 +7,7 @@ import pytest
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.types import TopicPartition
 from tests.harness.log import batch
-from tests.harness.log_manager import TOPIC_ID, ManagerHarness
+from tests.harness.log_manager import TOPIC_ID, ManagerHarness, create_log
 
 T0 = TopicPartition("t", 0)
 
@@ -243,4 +243,82 @@ def test_a_directory_is_found_by_its_exact_path(harness):
     with pytest.raises(ApiError) as raised:
         manager.directory_at(path)
     assert raised.value.error is Error.KAFKA_STORAGE_ERROR
+    manager.unlock()
+
+
+def test_a_deleted_topic_takes_along_the_log_that_a_move_has_replaced(harness):
+    """A new topic of the name had the old records, and lost its directory when the move was completed."""
+    manager, current, future = two_logs(harness, 5, 5)
+    manager.replace_current(current, future)
+    manager.delete_log(T0)
+    new = create_log(manager, T0, b"n" * 16, harness.topic_config(), directory_id=harness.directory_ids[0])
+    assert new.log_end_offset == 0
+    manager.finish_replacement(current, future)
+    assert new.path == str(harness.paths[0] / "t-0") and os.path.exists(new.path)
+    manager.unlock()
+
+
+def test_a_deleted_topic_takes_its_future_log_along_although_the_current_log_is_offline(harness):
+    """The recovery point of the future log was written as that of the log of a new topic with the name."""
+    manager, _, future = two_logs(harness, 5, 5)
+    future.flush()
+    manager.take_offline(str(harness.paths[0]), OSError(5, "Input/output error"))
+    manager.delete_log(T0)
+    new = create_log(manager, T0, b"n" * 16, harness.topic_config())
+    new.append_as_leader(batch(9), 0)
+    manager.write_recovery_points()
+    assert (harness.paths[1] / "recovery-point-offset-checkpoint").read_text() == "0\n1\nt 0 0\n"
+    assert manager.futures.get(T0) is None
+    manager.unlock()
+
+
+def test_a_future_log_that_cannot_be_deleted_fails_its_own_directory(harness):
+    manager, _, future = two_logs(harness, 1, 1)
+    os.system(f"rm -r {future.path}")
+    with pytest.raises(StorageError):
+        manager.delete_log(T0)
+    assert [directory.is_online for directory in manager.directories] == [True, False]
+    manager.unlock()
+
+
+def test_a_start_continues_a_copy_only_with_records_of_the_current_log(harness):
+    """The current log has lost records that were copied, and gets others with their offsets."""
+    manager, _, future = two_logs(harness, 5, 8)
+    future.flush()
+    manager = restarted(manager, harness, is_clean=False, is_assigned=lambda *replica: False)
+    assert manager.get_log(T0).log_end_offset == 5
+    assert manager.futures.get(T0).log_end_offset <= 5
+    manager.unlock()
+
+
+@pytest.mark.parametrize("count", [3, 9])
+def test_a_start_removes_copied_records_that_the_current_log_has_replaced(harness, count):
+    """The broker was killed before the copying thread noticed that the current log was truncated."""
+    manager, current, future = two_logs(harness, 2, 2)
+    current.append_as_leader(batch(6), 0)
+    future.append_as_leader(batch(6), 0)
+    future.flush()
+    current.truncate_to(2)
+    current.append_as_leader(batch(count), 1)
+    manager = restarted(manager, harness, is_clean=False)
+    assert manager.get_log(T0).log_end_offset == 2 + count
+    assert manager.futures.get(T0).log_end_offset == 2
+    manager.unlock()
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_deleted_records_remain_deleted_after_a_move(harness, is_finished):
+    manager, current, future = two_logs(harness, 5, 5)
+    current.high_watermark = 5
+    current.maybe_increment_log_start_offset(3)
+    manager.write_log_start_offsets()
+    future.take_over(current)
+    manager.replace_current(current, future)
+    future.append_as_leader(batch(), 0)
+    future.flush()
+    if is_finished:
+        manager.finish_replacement(current, future)
+    manager = restarted(manager, harness, is_clean=False)
+    log = manager.get_log(T0)
+    assert (log.directory.path, log.log_start_offset) == (str(harness.paths[1]), 3)
     manager.unlock()

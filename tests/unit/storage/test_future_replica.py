@@ -168,3 +168,23 @@ def test_a_copy_that_is_taken_up_again_continues_where_it_ended(pair):
     assert sum(pair.copy_all()) < pair.current.size
     assert pair.replica.finish(0)
     pair.check()
+
+
+def test_a_truncation_while_the_next_piece_is_read_begins_the_copy_anew(pair):
+    """The copy found a batch with offsets that it already had, and the move ended with an error."""
+
+    class Overtaken(FutureReplica):
+        def _copy_next(self):
+            if self.future.log_end_offset == 20 and self.current.latest_epoch == 0:
+                size = self.current.size + 10_000 - len(batch(value=bytes(10_000)))
+                self.current.truncate_to(0)
+                for _ in range(2):  # the second batch begins where the copy is to continue
+                    self.current.append_as_leader(batch(value=bytes(size)), 1)
+            return super()._copy_next()
+
+    pair.replica = Overtaken(pair.current, pair.future)
+    pair.fill(2)
+    pair.copy_all()
+    pair.current.high_watermark = 2
+    assert pair.replica.finish(1 << 20)
+    pair.check()

@@ -154,11 +154,13 @@ def test_a_lowered_checkpoint_that_cannot_be_written_takes_the_directory_offline
 
 def test_a_moved_checkpoint_is_in_the_new_directory_only(harness, tmp_path):
     other = CleanerHarness(tmp_path / "other")
-    partition = harness.log_.topic_partition
-    harness.manager.move_checkpoint(partition, harness.directory, other.directory)
+    harness.logs.add(other.log_)
+    harness.manager.move_checkpoint(other.log_, harness.directory)
     assert not (other.root / "cleaner-offset-checkpoint").exists(), "there was none to move"
+    harness.logs.add(harness.log_)
     harness.manager.advance_checkpoint(harness.log_, 2)
-    harness.manager.move_checkpoint(partition, harness.directory, other.directory)
+    harness.logs.add(other.log_)
+    harness.manager.move_checkpoint(other.log_, harness.directory)
     assert checkpoint_file(harness) == "0\n0\n"
     assert checkpoint_file(other) == "0\n1\nt 0 2\n"
     assert harness.manager.checkpoint_of(harness.log_) is None
@@ -195,3 +197,38 @@ def test_only_compacted_logs_with_an_inactive_segment_are_chosen(tmp_path):
     plain.put([(b"a", b"1"), (b"a", b"2")])
     plain.log_.roll()
     assert plain.manager.take_filthiest() is None
+
+
+def test_the_pass_over_a_deleted_log_leaves_no_checkpoint_for_the_new_one(harness):
+    """The topic is deleted and created again while the pass ends; the new records were taken as clean."""
+    log, _ = harness.manager.take_filthiest()
+    again = harness.log(topic_id=b"n" * 16)
+    harness.logs.add(again)
+    harness.manager.advance_checkpoint(log, 2)
+    assert harness.manager.checkpoint_of(again) is None
+
+
+def test_the_move_of_a_deleted_log_leaves_no_checkpoint_for_the_new_one(harness, tmp_path):
+    """The topic is deleted and created again in the new directory while the move ends."""
+    other = CleanerHarness(tmp_path / "other")
+    harness.manager.advance_checkpoint(harness.log_, 2)
+    again = other.log(topic_id=b"n" * 16)
+    harness.logs.add(again)
+    harness.manager.take_filthiest()
+    harness.manager.move_checkpoint(other.log_, harness.directory)
+    assert harness.manager.checkpoint_of(again) is None
+
+
+def test_a_truncation_after_a_pass_leaves_no_checkpoint_above_the_new_records(harness):
+    """The records that replaced the truncated ones were taken as clean."""
+    advance = harness.manager.advance_checkpoint
+
+    def overtaken(log, *result):
+        log.truncate_to(0)
+        harness.manager.truncate_checkpoint(log)
+        harness.put([(b"a", b"3"), (b"a", b"4")])
+        advance(log, *result)
+
+    harness.manager.advance_checkpoint = overtaken
+    assert harness.clean()
+    assert not harness.manager.checkpoint_of(harness.log_)

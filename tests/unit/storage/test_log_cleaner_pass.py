@@ -9,7 +9,7 @@ import pytest
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.storage.cleaned_segment import CleanedSegment, swap_in
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.storage.log_cleaner_manager import CleaningState
+from kafkapy.storage.log_cleaner_manager import CleaningAborted, CleaningState
 from tests.harness.cleaner import CleanerHarness, batches_of
 from tests.harness.log import NOW_MS
 
@@ -447,3 +447,44 @@ def test_bytes_are_counted_for_the_throttle(harness):
     size = harness.log_.size
     harness.clean()
     assert harness.counted == 2 * size + harness.log_.size
+
+
+class Killed(BaseException):
+    """The moment at which the process is killed."""
+
+
+class FilesystemThatDies(Filesystem):
+    """Raises Killed instead of giving the file `dies_at` its final name."""
+
+    __slots__ = ("dies_at",)
+
+    def __init__(self):
+        self.dies_at = ""
+
+    def rename(self, source, target):
+        if os.path.basename(target) == self.dies_at:
+            raise Killed
+        super().rename(source, target)
+
+
+def test_the_leftovers_of_an_aborted_pass_do_not_make_a_later_swap_incomplete(tmp_path):
+    """A start deleted both the complete `.swap` file and the segments that it replaced."""
+    harness = CleanerHarness(tmp_path, filesystem=FilesystemThatDies())
+    large = bytes(600_000)
+    for pairs in ([(b"a", large)], [(b"b", large)], [(b"a", b"1"), (b"c", large)]):
+        harness.put(pairs)
+        harness.log_.roll()
+
+    def abort():
+        if os.path.exists(harness.path / f"{1:020d}.log.cleaned"):
+            raise CleaningAborted
+
+    harness.before_swap = abort
+    assert harness.clean()
+    harness.before_swap = lambda: None
+    harness.filesystem.dies_at = f"{2:020d}.log"
+    with pytest.raises(Killed):
+        harness.clean()
+    harness.filesystem.dies_at = ""
+    harness.reopen()
+    assert [(key, len(value)) for _, key, value in kept(harness)] == [(b"b", 600_000), (b"a", 1), (b"c", 600_000)]

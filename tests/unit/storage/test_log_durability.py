@@ -66,6 +66,23 @@ def test_a_flush_makes_the_aborted_transactions_of_a_recovery_durable(lossy, tmp
     assert log.collect_aborted_transactions(0, 4) == [(7, 0, 3, 4)]
 
 
+def test_a_flush_after_a_rename_makes_the_snapshot_of_a_roll_durable(lossy, tmp_path):
+    """The log of a move is renamed at its end."""
+    for_background = []
+    lossy.ports.run_in_background = for_background.append
+    log = lossy.log()
+    log.append_as_leader(batch(3, producer_id=7, producer_epoch=0, base_sequence=0), 0)
+    log.roll()
+    lossy.path = lossy.path.with_name("t-1")
+    log.rename_to(str(lossy.path))
+    lossy.filesystem.sync_directory(str(lossy.root))
+    for work in for_background:
+        work()
+    lossy.filesystem.pull_the_plug(str(tmp_path / "after"))
+    (entry,) = read_snapshot(str(tmp_path / "after" / "t-1"), 3)
+    assert (entry.producer_id, entry.last_sequence) == (7, 2)
+
+
 class FilesystemWithHook(Filesystem):
     """Calls `before_sync` once, before the next sync of a file."""
 
@@ -116,3 +133,29 @@ def test_nothing_is_synced_when_nothing_has_changed(lossy):
     syncs = lossy.filesystem.syncs
     log.flush()
     assert lossy.filesystem.syncs == syncs
+
+
+class FilesystemWithOpenHook(FilesystemWithHook):
+    """Calls `before_sync` once, also after the opening of a segment file, before the caller gets the file."""
+
+    __slots__ = ()
+
+    def open_segment(self, path, **keywords):
+        file = super().open_segment(path, **keywords)
+        hook, self.before_sync = self.before_sync, None
+        if hook is not None:
+            hook()
+        return file
+
+
+def test_a_flush_leaves_the_file_alone_that_the_owner_opens_at_the_same_time(tmp_path):
+    """The flush replaced the open file by one with an older end, so that the next append overwrote the last one."""
+    filesystem = FilesystemWithOpenHook()
+    harness = LogHarness(tmp_path, filesystem=filesystem)
+    harness.log().append_as_leader(batch(2), 0)
+    log = harness.log()  # after a kill; its file is closed
+    filesystem.before_sync = lambda: log.append_as_leader(batch(2), 0)
+    log.flush(2)
+    log.append_as_leader(batch(2), 0)
+    again = harness.log()
+    assert again.log_end_offset == log.log_end_offset == 6

@@ -482,3 +482,20 @@ def test_a_deleted_log_fails_alone(harness):
     assert harness.failures == []
     assert manager.directories[0].is_online
     manager.unlock()
+
+
+@pytest.mark.parametrize("offset", [2, 0])
+def test_a_truncation_lowers_the_recovery_point_in_the_checkpoint(harness, offset):
+    """After a power failure, the records that replaced the truncated ones would have counted as durable."""
+    manager = harness.start()
+    log = harness.create(manager)
+    for _ in range(5):
+        log.append_as_leader(batch(), 0)
+    log.flush()
+    manager.write_recovery_points()
+    if offset:
+        log.truncate_to(offset)
+    else:
+        log.truncate_fully_and_start_at(offset)
+    assert (harness.paths[0] / "recovery-point-offset-checkpoint").read_text() == f"0\n1\nt 0 {offset}\n"
+    manager.unlock()

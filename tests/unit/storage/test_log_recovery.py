@@ -12,6 +12,7 @@ from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.rebuilt_indexes import OFFSET_ENTRY, RebuiltIndexes
 from tests.harness.log import NOW_MS, LogHarness, batch, topic_config, values_of
+from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 
 CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096}
 
@@ -554,3 +555,30 @@ def test_aborted_transactions_whose_records_a_power_failure_took_are_forgotten(h
     log = reopened(harness, clean=False)
     assert log.log_end_offset == 0
     assert log.segments.active.transaction_index.entries() == []
+
+
+def test_the_deletions_of_a_recovery_are_durable_before_other_records_are(tmp_path):
+    """After another power failure, a deleted segment came back and hid the records that had replaced its own."""
+    root = tmp_path / "before"
+    root.mkdir()
+    harness = LogHarness(root)
+    log = harness.log()
+    for offset in range(20):
+        if offset == 10:
+            log.roll()
+        log.append_as_leader(batch(), 0)
+    path = harness.path / f"{0:020d}.log"
+    os.truncate(path, path.stat().st_size - 1)
+    harness = LogHarness(root, filesystem=LossyFilesystem(str(root)))
+    log = harness.log()
+    assert log.log_end_offset == 9
+    for _ in range(6):
+        log.append_as_leader(batch(value=b"new"), 1)
+    harness.filesystem.fail_at = harness.filesystem.syncs + 1  # the records are synced, but not the directory
+    with pytest.raises(PowerFailure):
+        log.flush()
+    harness.filesystem.pull_the_plug(str(tmp_path / "after"))
+    harness.filesystem.close()
+    log = LogHarness(tmp_path / "after").log()
+    assert {value for offset in range(9, 15) for _, value in values_of(log.read(offset, 10_000))} == {b"new"}
+    assert log.log_end_offset == 15

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.harness.log import LogHarness, batch
+from kafkapy.storage.filesystem import Filesystem
+from tests.harness.log import LogHarness, batch, values_of
+from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 
 
 @pytest.fixture
@@ -104,3 +106,61 @@ def test_a_rolled_segment_that_was_truncated_before_its_flush_is_not_flushed_pas
     (flush,) = background
     flush()
     assert log.recovery_point == log.log_end_offset == 0
+
+
+def test_a_producer_is_known_as_long_as_a_record_of_its_batch_remains(tmp_path):
+    """A retry of the batch was appended again."""
+    log = LogHarness(tmp_path).log()
+    sent = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    log.append_as_leader(batch(3, **sent), 0)
+    log.append_as_leader(batch(1), 0)
+    log.high_watermark = 4
+    log.maybe_increment_log_start_offset(1)
+    log.truncate_to(3)
+    assert log.append_as_leader(batch(3, **sent), 0).duplicate
+
+
+def test_the_checkpoints_can_be_written_while_a_log_is_emptied(tmp_path):
+    """Other threads read the first segment. There was none for a moment, so that they failed."""
+    harness = LogHarness(tmp_path)
+    log = harness.log()
+    log.append_as_leader(batch(3), 0)
+    seen = []
+
+    class Watching(Filesystem):
+        def rename(self, source, target):
+            seen.append(log.segments.first.base_offset)
+            super().rename(source, target)
+
+        def open_segment(self, path, **keywords):
+            seen.append(log.segments.first.base_offset)
+            return super().open_segment(path, **keywords)
+
+    harness.ports.filesystem = log.segments.first._filesystem = Watching()
+    for offset in (7, 7):
+        log.truncate_fully_and_start_at(offset)
+    assert set(seen) == {0, 7}
+
+
+def test_a_truncation_is_durable_before_other_records_are(tmp_path):
+    """After a power failure, a deleted segment came back and hid the records that had replaced its own."""
+    root = tmp_path / "before"
+    root.mkdir()
+    harness = LogHarness(root, filesystem=LossyFilesystem(str(root)))
+    log = harness.log()
+    for offset in range(20):
+        if offset == 10:
+            log.roll()
+        log.append_as_leader(batch(), 0)
+    log.flush()
+    log.truncate_to(5)
+    for _ in range(10):
+        log.append_as_leader(batch(value=b"new"), 1)
+    harness.filesystem.fail_at = harness.filesystem.syncs + 1  # the records are synced, but not the directory
+    with pytest.raises(PowerFailure):
+        log.flush()
+    harness.filesystem.pull_the_plug(str(tmp_path / "after"))
+    harness.filesystem.close()
+    log = LogHarness(tmp_path / "after").log(recovery_point=5)
+    assert {value for offset in range(5, 15) for _, value in values_of(log.read(offset, 10_000))} == {b"new"}
+    assert log.log_end_offset == 15

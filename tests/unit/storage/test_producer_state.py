@@ -152,3 +152,11 @@ def test_plain_batches_and_old_coordinators_are_refused_in_transactions(producer
     producers.append_marker(1, 0, 5, commit=True, offset=1, timestamp=0)
     producers.check_transactional(1, False)
     assert code_of(lambda: producers.check_coordinator_epoch(1, 4)) == Error.TRANSACTION_COORDINATOR_FENCED
+
+
+def test_the_log_of_a_move_knows_the_sequences_that_are_being_verified(producers, tmp_path):
+    """After a move, the second batch of a producer was appended before the first one."""
+    producers.begin_verification(7, 0, 0)
+    moved = ProducerStateManager(TopicPartition("t", 0), str(tmp_path), Filesystem())
+    moved.take_over(producers)
+    assert code_of(lambda: moved.check_client_append(7, 0, 5, 9)) is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
