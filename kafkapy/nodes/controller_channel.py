@@ -203,6 +203,9 @@ class ControllerChannel:
         """Does nothing. The node thread calls this method of every channel, but this channel sends requests by
         callbacks and a timer."""
 
+    def fail(self, error: Exception) -> None:
+        """Does nothing, because `step` raises no error."""
+
     def shut(self) -> None:
         """Closes the channel on the node thread: fails all requests, also later ones, with NETWORK_EXCEPTION."""
         self._is_closed = True

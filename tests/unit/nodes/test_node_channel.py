@@ -259,6 +259,25 @@ def test_the_look_up_of_a_name_delays_no_other_channel(outcomes: Outcomes) -> No
     thread.stop()
 
 
+def test_a_channel_goes_on_after_an_unexpected_error(outcomes: Outcomes, caplog: pytest.LogCaptureFixture) -> None:
+    attempts = iter([RuntimeError("can't start new thread")])
+
+    def connect(node: Node, buffers: tuple[int, int]) -> socket.socket:
+        for error in attempts:
+            raise error
+        return open_socket(node, buffers)
+
+    thread = NodeThread(environment=SYSTEM._replace(connect=connect))
+    with StubNode({KEY: echo}) as node:
+        channel = channel_to(thread, node.port)
+        ask(channel, outcomes, 1)
+        assert outcomes.next_error() is Error.NETWORK_EXCEPTION
+        ask(channel, outcomes, 2)
+        assert outcomes.next_response().producer_id_start == 2
+    thread.stop()
+    assert "can't start new thread" in caplog.text
+
+
 def test_a_callback_that_raises_harms_no_other_request(
     thread: NodeThread, outcomes: Outcomes, caplog: pytest.LogCaptureFixture
 ) -> None:
