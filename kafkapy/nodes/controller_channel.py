@@ -143,10 +143,11 @@ class ControllerChannel:
     def _pump(self) -> None:
         """Sends the first waiting request to the active controller, unless a request is in flight.
 
-        Tries again later if no controller is known, or if the known one has just responded NOT_CONTROLLER.
+        Tries again later if no controller is known, or if the known one has just responded NOT_CONTROLLER. Does nothing
+        when the node thread ends, because `shut` will fail the waiting requests.
         """
         self._expire()
-        if self._in_flight is not None or not self._queue:
+        if self._in_flight is not None or not self._queue or self._thread.is_stopped:
             return
         controller = self._find_controller()
         if controller is None or controller == self._refused_by:
