@@ -151,6 +151,21 @@ def test_a_refused_connection_fails_all_requests_and_is_known_as_refused_until_a
         assert not channel.is_refused
 
 
+def test_a_response_that_is_shorter_than_its_header_fails_the_request(thread: NodeThread, outcomes: Outcomes) -> None:
+    def respond(request: Any, version: int) -> AllocateProducerIdsResponse | None:
+        if request.broker_id == 1:
+            node._open[-1].sendall(b"\0\0\0\2xx")
+            return None
+        return echo(request, version)
+
+    with StubNode({KEY: respond}) as node:
+        channel = channel_to(thread, node.port)
+        ask(channel, outcomes, 1)
+        assert outcomes.next_error() is Error.NETWORK_EXCEPTION
+        ask(channel, outcomes, 2)
+        assert outcomes.next_response().producer_id_start == 2
+
+
 def test_a_node_that_dies_and_comes_back_is_reached_again(thread: NodeThread, outcomes: Outcomes) -> None:
     first = StubNode({KEY: echo})
     channel = channel_to(thread, first.port)
