@@ -449,22 +449,19 @@ class Connection:
         """
         if not self._in_flight:
             raise ValueError("a response without a request")
-        correlation_id, request = self._in_flight.popleft()
+        correlation_id, request = self._in_flight[0]
         key, version = request.key, request.version
         reader = Reader(frame)
         header = ResponseHeader.read(reader, response_header_version(key, version))
         if header.correlation_id != correlation_id:
-            self._in_flight.appendleft((correlation_id, request))
             raise ValueError(f"response {header.correlation_id} instead of {correlation_id}")
         if key is ApiKey.API_VERSIONS and frame[reader.pos : reader.pos + 2] == b"\x00\x23":
             # A broker that does not know the version responds in version 0.
+            self._in_flight.popleft()
             request.on_done(ApiVersionsResponse(error_code=int(Error.UNSUPPORTED_VERSION)), version, None)
             return
-        try:
-            response = response_class(key).decode(frame, version, reader.pos)
-        except ProtocolViolation:
-            self._in_flight.appendleft((correlation_id, request))
-            raise
+        response = response_class(key).decode(frame, version, reader.pos)
+        self._in_flight.popleft()
         if self._throttling is not None:
             wait_ms = self._throttling.note(self.node, key, version, getattr(response, "throttle_time_ms", 0))
             if wait_ms > 0:

@@ -143,10 +143,11 @@ class ControllerChannel:
     def _pump(self) -> None:
         """Sends the first waiting request to the active controller, unless a request is in flight.
 
-        Tries again later if no controller is known, or if the known one has just responded NOT_CONTROLLER.
+        Tries again later if no controller is known, or if the known one has just responded NOT_CONTROLLER. Does nothing
+        when the node thread ends, because `shut` will fail the waiting requests.
         """
         self._expire()
-        if self._in_flight is not None or not self._queue:
+        if self._in_flight is not None or not self._queue or self._thread.is_stopped:
             return
         controller = self._find_controller()
         if controller is None or controller == self._refused_by:
@@ -202,6 +203,9 @@ class ControllerChannel:
     def step(self, monotonic_ms: int) -> None:
         """Does nothing. The node thread calls this method of every channel, but this channel sends requests by
         callbacks and a timer."""
+
+    def fail(self, error: Exception) -> None:
+        """Does nothing, because `step` raises no error."""
 
     def shut(self) -> None:
         """Closes the channel on the node thread: fails all requests, also later ones, with NETWORK_EXCEPTION."""

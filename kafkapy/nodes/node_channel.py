@@ -196,6 +196,18 @@ class NodeChannel:
             connection.close(self._closed())
         self._fail_queued(self._closed())
 
+    def fail(self, error: Exception) -> None:
+        """Closes the connection and fails all requests, because `step` has raised `error`. Later requests are sent on a
+        new connection, after the usual pause."""
+        self.due_ms = NEVER
+        connection, self._connection = self._connection, None
+        failure = ApiError(Error.NETWORK_EXCEPTION, f"The channel to {self._node.label} failed: {error}")
+        try:
+            if connection is not None:
+                connection.close(failure)
+        finally:
+            self._connect_failed(failure, self._thread.clock.monotonic_ms())
+
     def _enqueue(self, request: PendingRequest) -> None:
         if self._is_closed:
             request.on_done(None, -1, self._closed())
@@ -212,8 +224,8 @@ class NodeChannel:
             self._opened(self._open(), monotonic_ms)
             return
         # The look-up of a name may take seconds, and the other channels must not wait for it.
-        self._is_resolving = True
         threading.Thread(target=self._open_and_post, name="kafka-nodes-lookup", daemon=True).start()
+        self._is_resolving = True
 
     def _open(self) -> socket.socket | OSError:
         try:

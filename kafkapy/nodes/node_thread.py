@@ -72,6 +72,11 @@ class Channel(Protocol):
         """Closes the connection and fails all requests; `step` is not called again."""
         ...
 
+    def fail(self, error: Exception) -> None:
+        """Closes the connection and fails all requests, because `step` has raised `error`. Later requests are sent on a
+        new connection."""
+        ...
+
 
 class NodeThread:
     """Owns the thread, its selector and its timers.
@@ -247,9 +252,10 @@ class NodeThread:
     def _step(self, channel: Channel, monotonic_ms: int) -> None:
         try:
             channel.step(monotonic_ms)
-        except Exception:
+        except Exception as error:
+            failure = error
             logger.exception("A channel to another node failed; its requests fail")
-            self._call(channel.shut)
+            self._call(lambda: channel.fail(failure))
 
     @staticmethod
     def _call(work: Callable[[], object]) -> None:

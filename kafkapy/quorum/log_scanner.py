@@ -15,6 +15,7 @@ from collections.abc import Callable
 from kafkapy._core.bytes.record_batch import BatchSummary, RecordBatch, scan_batches
 from kafkapy.errors import StorageError
 from kafkapy.quorum.segment_indexes import SegmentIndexes
+from kafkapy.types import OffsetAndEpoch
 
 CHUNK_BYTES = 4 * 1024 * 1024
 _LOG_NAME = re.compile(r"(\d{20})\.log")
@@ -58,6 +59,10 @@ class LogScanner:
     @property
     def last_epoch(self) -> int:
         return self.epochs[-1][0] if self.epochs else -1
+
+    def ends_before(self, snapshot_id: OffsetAndEpoch) -> bool:
+        """Returns True if the log ends at a lower offset than the snapshot, or its last batch is of an older epoch."""
+        return self.end_offset < snapshot_id.offset or 0 <= self.last_epoch < snapshot_id.epoch
 
     def scan(self, from_offset: int, visit: BatchVisitor) -> None:
         """Checks every batch of the log, and calls `visit` with each batch whose last offset is at least `from_offset`,

@@ -20,7 +20,7 @@ from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.quorum.segment_indexes import SegmentIndexes, indexed_position
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
-from kafkapy.types import METADATA_PARTITION, METADATA_TOPIC
+from kafkapy.types import METADATA_PARTITION, METADATA_TOPIC, OffsetAndEpoch
 
 DIRECTORY_NAME = f"{METADATA_TOPIC}-{METADATA_PARTITION}"
 LAST_OFFSET_DELTA_AT = 23  # in the header of a batch
@@ -48,17 +48,19 @@ class MetadataLog:
         self._file: SegmentFile | None = None
         self._indexes = SegmentIndexes(0)
 
-    def open(self, scanned: LogScanner, snapshot_end_offset: int) -> None:
+    def open(self, scanned: LogScanner, snapshot_id: OffsetAndEpoch) -> None:
         """Opens the log that `scanned` has read: removes an incomplete write at its end, or creates the first segment.
 
-        Replaces the log with an empty one if it ends before `snapshot_end_offset`, which is the end of the newest
-        snapshot. Raises StorageError.
+        Replaces the log with an empty one if it ends before `snapshot_id`, the newest snapshot: at a lower offset, or
+        in an older epoch, with records that were not committed. Raises StorageError.
         """
+        snapshot_end_offset = snapshot_id.offset
         try:
-            if scanned.segments and scanned.end_offset < snapshot_end_offset:
+            if scanned.segments and scanned.ends_before(snapshot_id):
                 logger.warning(
-                    "%s ends at offset %d, before its newest snapshot at %d: the log starts again there",
-                    self.directory, scanned.end_offset, snapshot_end_offset,
+                    "%s ends at offset %d of epoch %d, before its newest snapshot at %d of epoch %d: the log starts "
+                    "again there",
+                    self.directory, scanned.end_offset, scanned.last_epoch, snapshot_end_offset, snapshot_id.epoch,
                 )  # fmt: skip
                 for segment in scanned.segments:
                     self._remove_segment(segment.base_offset)

@@ -201,7 +201,7 @@ class MetadataQuorum:
         voters = next((change.voters for change in reversed(self._changes) if change.voters is not None), None)
         self._check_voters(voters)
         self._set_listeners(voters)
-        self.log.open(scanned, self._snapshot_id.offset)
+        self.log.open(scanned, self._snapshot_id)
         self._remove_unfinished_snapshots()
         view = LogView(self.log.start_offset, self.log.end_offset, self.log.epochs.entries, found, self._changes)
         self._machine = RaftMachine(self.config, view, state, self._random)
@@ -239,6 +239,10 @@ class MetadataQuorum:
                 raise StorageError(self.settings.log_directory, f"snapshot {path}: {error}") from error
 
     def _visit(self, loader: MetadataLoader, batch: RecordBatch) -> None:
+        """Replays a batch that follows the newest snapshot in the log. Skips a batch of an older epoch than the
+        snapshot: it was never committed, and `MetadataLog.open` removes it."""
+        if batch.partition_leader_epoch < self._snapshot_id.epoch:
+            return
         if batch.is_control:
             self._changes += voter_changes(batch)
             return

@@ -336,9 +336,12 @@ class ReplicaAlterLogDirsManager:
             return self._condition.wait_for(lambda: self._is_stopping or move.is_given_up, wait_ms / 1000)
 
     def _drop(self, move: Move) -> None:
-        """Discards the future log of a move that cannot be completed."""
+        """Discards the future log of a move that cannot be completed. If that fails, the log directory is offline."""
         if self._log_manager.futures.get(move.future.topic_partition) is move.future:
-            self._give_up(move.future.topic_partition, move.future)
+            try:
+                self._give_up(move.future.topic_partition, move.future)
+            except StorageError as error:
+                logger.error("%s", error)
 
     def _read_failed(self, move: Move, error: OSError) -> None:
         current = move.current

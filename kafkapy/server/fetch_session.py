@@ -189,8 +189,8 @@ class FetchSessions:
         if session.uses_topic_ids != uses_topic_ids:
             return RefusedFetchContext(Error.FETCH_SESSION_TOPIC_ID_ERROR)
         partitions = session.partitions
-        if request.topics:
-            _update(partitions, request, uses_topic_ids, topic_name)
+        if request.topics and _update(partitions, request, uses_topic_ids, topic_name):
+            session.has_unknown_topics = True
         for forgotten in request.forgotten_topics_data:
             topic = forgotten.topic_id if uses_topic_ids else forgotten.topic
             for partition in forgotten.partitions:
@@ -210,12 +210,14 @@ def _update(
     request: FetchRequest,
     uses_topic_ids: bool,
     topic_name: TopicName,
-) -> None:
+) -> bool:
     """Adds the partitions of the request to `partitions`. If a partition is in `partitions` already, updates the
     client's position and limits in this partition.
 
-    Topics are identified by their ids if `uses_topic_ids` is True, otherwise by their names.
+    Topics are identified by their ids if `uses_topic_ids` is True, otherwise by their names. Returns True if a
+    partition was added whose topic id is unknown to this broker.
     """
+    has_unknown_topics = False
     for topic in request.topics:
         topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID
         topic_key = topic_id if uses_topic_ids else topic.topic
@@ -224,6 +226,8 @@ def _update(
             known = partitions.get(key)
             if known is None:
                 name = topic_name(topic_id) if uses_topic_ids else topic.topic
+                has_unknown_topics |= name is None
                 partitions[key] = CachedPartition(name, topic_id, asked)
             else:
                 known.follow(asked)
+    return has_unknown_topics

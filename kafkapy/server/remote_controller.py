@@ -149,8 +149,7 @@ class RemoteAlterPartition:
             for each in topic.partitions:
                 found = sent.pop((topic.topic_id, each.partition_index), None)
                 if found is not None:
-                    _, on_result = found
-                    on_result(_result(each))
+                    _report(found[1], _result(each))
         if sent:  # partitions without a result
             self._schedule(ISR_RETRY_MS, lambda: self._retry(sent))
         else:
@@ -160,7 +159,7 @@ class RemoteAlterPartition:
         """Sends the changes again, except those of partitions for which newer changes have been submitted."""
         for key, (change, on_result) in sent.items():
             if key in self._unsent:
-                on_result(AlterPartitionResult(Error.OPERATION_NOT_ATTEMPTED))
+                _report(on_result, AlterPartitionResult(Error.OPERATION_NOT_ATTEMPTED))
             else:
                 self._unsent[key] = (change, on_result)
         self._is_in_flight = False
@@ -193,6 +192,15 @@ def _alter_partition_request(
             partition.new_isr = list(change.new_isr)
         topic.partitions.append(partition)
     return AlterPartitionRequest(broker_id=node_id, broker_epoch=broker_epoch, topics=list(topics.values()))
+
+
+def _report(on_result: OnResult, result: AlterPartitionResult) -> None:
+    """Calls `on_result`. Logs an exception, which must not keep the results of other partitions and the next request
+    from being handled."""
+    try:
+        on_result(result)
+    except Exception:
+        logger.exception("The result of an AlterPartition request could not be handled")
 
 
 def _result(partition: AlterPartitionResponse.PartitionData) -> AlterPartitionResult:

@@ -208,7 +208,12 @@ class FetchConnection:
     def _send_authenticated(self, connection: OutgoingConnection, plan: FetchPlan | OffsetQuery) -> None:
         """Sends the request of `plan`, after an authentication by SASL if the connection has to authenticate now."""
         if self._authenticate_at_ms <= self._ports.monotonic_ms():
-            mechanism = self._ports.sasl_mechanism(self._host)
+            try:
+                mechanism = self._ports.sasl_mechanism(self._host)
+            except Exception as error:  # for example of the Kerberos library, if the ticket has expired
+                self._drop_connection(f"there are no credentials: {error}")
+                self._lose(f"there are no credentials: {error}")
+                return
             if mechanism is not None:
                 self._authenticate(connection, mechanism, plan)
                 return

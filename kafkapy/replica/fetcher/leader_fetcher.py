@@ -187,8 +187,17 @@ class LeaderFetcher:
 
     @property
     def has_new_partitions(self) -> bool:
-        """True if partitions were added, or got a new leader epoch, since the last request."""
-        return any(topic_partition in self.partitions for topic_partition in self._changed)
+        """True if partitions were added, or got a new leader epoch, since the last request.
+
+        A partition that was only appended to since then does not count: a request that was sent ahead contains it.
+        """
+        return any(self._is_new(topic_partition) for topic_partition in self._changed)
+
+    def _is_new(self, topic_partition: TopicPartition) -> bool:
+        state, sent = self.partitions.get(topic_partition), self._session.held.get(topic_partition)
+        if state is None:
+            return False
+        return sent is None or (sent.topic_id, sent.leader_epoch) != (state.topic_id, state.leader_epoch)
 
     def abandon_request(self) -> None:
         """Makes the next request name all partitions, because the last request will get no response."""

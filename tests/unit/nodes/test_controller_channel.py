@@ -233,6 +233,18 @@ def test_the_end_of_the_channel_fails_requests_in_flight_waiting_and_later(
         assert outcomes.next_error() is Error.NETWORK_EXCEPTION
 
 
+def test_the_end_of_the_thread_fails_every_one_of_many_requests(thread: NodeThread, outcomes: Outcomes) -> None:
+    with StubNode({KEY: lambda request, version: None}) as node:
+        channels = [channel_of(thread, Quorum(node)) for _ in range(6)]  # their order at the end is not determined
+        for channel in channels:
+            for number in range(400):
+                ask(channel, outcomes, number)
+        while len(node.of(KEY)) < len(channels):
+            threading.Event().wait(POLL_S)
+        thread.stop()
+    assert [outcomes.next_error() for _ in range(2400)] == [Error.NETWORK_EXCEPTION] * 2400
+
+
 def test_channels_of_one_thread_do_not_wait_for_each_other(thread: NodeThread, outcomes: Outcomes) -> None:
     with StubNode() as node:
         node.answers[KEY] = lambda request, version: None if request.broker_id == 1 else echo(request, version)

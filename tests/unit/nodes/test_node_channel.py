@@ -151,6 +151,21 @@ def test_a_refused_connection_fails_all_requests_and_is_known_as_refused_until_a
         assert not channel.is_refused
 
 
+def test_a_response_that_is_shorter_than_its_header_fails_the_request(thread: NodeThread, outcomes: Outcomes) -> None:
+    def respond(request: Any, version: int) -> AllocateProducerIdsResponse | None:
+        if request.broker_id == 1:
+            node._open[-1].sendall(b"\0\0\0\2xx")
+            return None
+        return echo(request, version)
+
+    with StubNode({KEY: respond}) as node:
+        channel = channel_to(thread, node.port)
+        ask(channel, outcomes, 1)
+        assert outcomes.next_error() is Error.NETWORK_EXCEPTION
+        ask(channel, outcomes, 2)
+        assert outcomes.next_response().producer_id_start == 2
+
+
 def test_a_node_that_dies_and_comes_back_is_reached_again(thread: NodeThread, outcomes: Outcomes) -> None:
     first = StubNode({KEY: echo})
     channel = channel_to(thread, first.port)
@@ -257,6 +272,25 @@ def test_the_look_up_of_a_name_delays_no_other_channel(outcomes: Outcomes) -> No
         assert outcomes.next_error() is Error.NETWORK_EXCEPTION
         assert not slow.is_refused
     thread.stop()
+
+
+def test_a_channel_goes_on_after_an_unexpected_error(outcomes: Outcomes, caplog: pytest.LogCaptureFixture) -> None:
+    attempts = iter([RuntimeError("can't start new thread")])
+
+    def connect(node: Node, buffers: tuple[int, int]) -> socket.socket:
+        for error in attempts:
+            raise error
+        return open_socket(node, buffers)
+
+    thread = NodeThread(environment=SYSTEM._replace(connect=connect))
+    with StubNode({KEY: echo}) as node:
+        channel = channel_to(thread, node.port)
+        ask(channel, outcomes, 1)
+        assert outcomes.next_error() is Error.NETWORK_EXCEPTION
+        ask(channel, outcomes, 2)
+        assert outcomes.next_response().producer_id_start == 2
+    thread.stop()
+    assert "can't start new thread" in caplog.text
 
 
 def test_a_callback_that_raises_harms_no_other_request(

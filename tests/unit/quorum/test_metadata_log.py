@@ -12,6 +12,7 @@ from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.quorum.metadata_log import MetadataLog
 from kafkapy.storage.filesystem import Filesystem
+from kafkapy.types import OffsetAndEpoch
 from tests.lossy_filesystem import LossyFilesystem
 
 SEGMENT_BYTES = 20_000
@@ -29,7 +30,7 @@ def opened(directory: Path, filesystem: Filesystem | None = None) -> MetadataLog
     log = MetadataLog(str(directory), filesystem or Filesystem(), SEGMENT_BYTES)
     scanned = LogScanner(str(directory))
     scanned.scan(0, lambda batch: None)
-    log.open(scanned, max(scanned.start_offset, 0))
+    log.open(scanned, OffsetAndEpoch(max(scanned.start_offset, 0), 0))
     return log
 
 

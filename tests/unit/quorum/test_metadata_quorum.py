@@ -8,6 +8,7 @@ import pytest
 from kafkapy._core.bytes.record_batch import RecordBatch, RecordBatchBuilder, iterate_batches
 from kafkapy.controller.result import ControllerResult
 from kafkapy.errors import ConfigError, StorageError
+from kafkapy.metadata.image_writer import snapshot_records
 from kafkapy.protocol.messages.metadata_records import (
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
@@ -17,7 +18,8 @@ from kafkapy.protocol.messages.metadata_records import (
 from kafkapy.quorum.controller_loop import LONG_REPLAY
 from kafkapy.quorum.metadata_batch import decode_control_batch, decode_metadata_batch, metadata_batches
 from kafkapy.quorum.metadata_log import EMPTY_PRODUCER_SNAPSHOT
-from kafkapy.types import uuid_to_string
+from kafkapy.quorum.snapshot import snapshot_bytes, write_snapshot
+from kafkapy.types import OffsetAndEpoch, uuid_to_string
 from tests.harness.metadata import QuorumHarness
 
 
@@ -367,3 +369,21 @@ def test_damaged_snapshot_is_refused(tmp_path):
     path.write_bytes(content)
     with pytest.raises(StorageError, match="damaged at position"):
         harness.open()
+
+
+def test_a_log_of_an_older_epoch_than_the_snapshot_is_replaced(harness, caplog):
+    # A follower whose log diverges has stored a snapshot of the leader, and was killed before it removed its log.
+    harness.start()
+    harness.create_topic("a")
+    image = harness.loop.image
+    harness.create_topic("uncommitted")
+    control = harness.quorum.machine.voters_at(image.offset)[0].records()
+    harness.stop()
+    snapshot_id = OffsetAndEpoch(image.offset, 3)
+    content = snapshot_bytes(3, harness.clock.wall_ms(), -1, control, snapshot_records(image))
+    write_snapshot(harness.filesystem, str(harness.metadata_directory), snapshot_id, content)
+    opened = harness.open()
+    assert (opened.offset, opened.epoch, list(opened.topics.by_name)) == (*snapshot_id, ["a"])
+    log = harness.quorum.log
+    assert (log.start_offset, log.end_offset) == (image.offset, image.offset)
+    assert "the log starts again there" in caplog.text

@@ -7,6 +7,7 @@ A broker that starts continues a move.
 import pytest
 
 from kafkapy.errors import Error
+from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import TopicPartition
 from tests.harness.move import T0, MoveHarness
 from tests.harness.replica import partition_image
@@ -213,6 +214,30 @@ def test_a_damaged_source_ends_the_move(harness, threads):
     threads.run()
     assert current_of(harness).directory is harness.first
     assert harness.names() == [[("t-0", "")], [("t-0", "delete")]] and not harness.failures
+
+
+def test_a_copy_that_cannot_be_removed_does_not_end_the_thread(tmp_path, threads):
+    class BrokenFilesystem(Filesystem):
+        is_broken = False
+
+        def rename(self, source, target):
+            if self.is_broken:
+                raise OSError(5, "Input/output error")
+            super().rename(source, target)
+
+    filesystem = BrokenFilesystem()
+    harness = MoveHarness(tmp_path, start_thread=threads, filesystem=filesystem)
+    harness.create()
+    harness.append(b"a" * 100)
+    harness.move(harness.second)
+    segment = current_of(harness).segments.active
+    with open(segment.path(".log"), "r+b") as file:
+        file.seek(segment.size - 1)
+        file.write(b"\xff")
+    filesystem.is_broken = True
+    threads.run()
+    assert harness.failures == [harness.second.path]
+    assert harness.moves._busy_threads == 0
 
 
 def test_a_start_goes_on_with_a_move(tmp_path, threads):

@@ -158,6 +158,23 @@ class TestAlterPartition:
         assert ("older", Error.OPERATION_NOT_ATTEMPTED) in results
         assert ("newer", Error.NONE) in results
 
+    def test_a_result_that_cannot_be_handled_harms_no_other_partition(
+        self, node: StubNode, port: RemoteAlterPartition, owner: Owner, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def fail(result: AlterPartitionResult) -> None:
+            raise AssertionError("from a callback")
+
+        node.answers[ApiKey.ALTER_PARTITION] = lambda request, _: altered(request)
+        results: list[AlterPartitionResult] = []
+        port.submit(change(0, NODE), results.append)  # the next changes share a request
+        port.submit(change(1, NODE), fail)
+        port.submit(change(2, NODE), results.append)
+        owner.run(lambda: len(results) == 2)
+        port.submit(change(1, NODE), results.append)
+        owner.run(lambda: len(results) == 3)
+        assert [each.error for each in results] == [Error.NONE] * 3
+        assert "from a callback" in caplog.text
+
     def test_an_error_of_the_whole_request_leads_to_the_same_changes_again(
         self, node: StubNode, port: RemoteAlterPartition, owner: Owner
     ) -> None:

@@ -20,7 +20,7 @@ from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
 from kafkapy.replica.fetcher.leader_fetcher import FIRST_RETRY_MS, URGENT_RETRIES
 from kafkapy.replica.fetcher.settings import FetchSettings
 from kafkapy.types import TopicPartition
-from tests.harness.log import LogHarness, batch
+from tests.harness.log import LogHarness, batch, with_base_offset
 from tests.mock_clock import MockClock
 from tests.mock_scheduler import MockScheduler
 
@@ -336,3 +336,16 @@ def test_a_held_fetch_is_given_up_for_the_first_retries_only(harness):
         harness.scheduler.advance(FIRST_RETRY_MS << attempt)
     assert len(harness.connections) == URGENT_RETRIES + 1
     assert harness.connections[-1].reason is None
+
+
+def test_a_fetch_that_was_sent_ahead_is_not_given_up(harness):
+    harness.follow(0)
+    (connection,) = harness.connections
+    records = with_base_offset(batch(), 1)
+    connection.respond(p0=FetchResponse.PartitionData(partition_index=0, high_watermark=10, records=records))
+    assert positions(connection) == {0: 2}
+    harness.scheduler.advance(PATIENCE_MS)
+    assert (connection.reason, len(harness.connections)) == (None, 1)
+    harness.follow(1)
+    harness.scheduler.advance(PATIENCE_MS)
+    assert len(harness.connections) == 2

@@ -14,8 +14,9 @@ from kafkapy.protocol.api import ApiKey, decode_request_header, request_class, r
 from kafkapy.protocol.messages.header import ResponseHeader
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from kafkapy.security.gssapi_library import GssError
 from kafkapy.security.sasl.plain_client import PlainClient
-from tests.unit.replica.fetcher.test_fetcher_manager import Harness, ScriptedConnection
+from tests.unit.replica.fetcher.test_fetcher_manager import Harness, ScriptedConnection, positions
 
 HANDSHAKE, AUTHENTICATE, FETCH = ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.FETCH
 
@@ -104,3 +105,31 @@ def test_a_leader_that_does_not_respond_is_given_up(harness: Any) -> None:
     [connection] = harness.connections
     harness.scheduler.advance(harness.settings.request_timeout_ms + 1)
     assert connection.reason == "the leader did not respond in time"
+
+
+@pytest.mark.parametrize("renews", [False, True])
+def test_a_login_that_fails_is_tried_again_after_the_back_off(
+    tmp_path: Path, renews: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    is_broken = not renews
+
+    def mechanism(host: str) -> PlainClient:
+        if is_broken:
+            raise GssError("the ticket has expired")
+        return PlainClient("admin", "secret")
+
+    harness = Harness(tmp_path, sasl_mechanism=mechanism)
+    harness.follow(0)
+    if renews:
+        authenticate(harness.connections[0], lifetime_ms=10_000)
+        harness.clock.advance(10_000)
+        is_broken = True
+        harness.connections[0].respond()
+    harness.follow(1)
+    assert harness.connections[0].reason is not None and "the ticket has expired" in caplog.text
+    is_broken = False
+    harness.scheduler.advance(harness.settings.backoff_ms)
+    connection = harness.connections[-1]
+    authenticate(connection)
+    assert apis(connection) == [HANDSHAKE, AUTHENTICATE, FETCH]
+    assert positions(connection) == {0: 1, 1: 1}

@@ -241,6 +241,17 @@ def test_a_topic_that_becomes_known_during_a_session(harness):
     assert found_in(response) == [(0, 0, [b"a"])]
 
 
+def test_a_topic_that_is_added_to_a_session_before_it_becomes_known(harness):
+    opened = harness.send(handle_fetch, request(harness, {0: 0}, 13, session=(0, 0)), 13).response
+    topic_id, session_id = random_uuid(), opened.session_id
+    added = request(harness, {0: 0}, 13, name="later", topic_id=topic_id, session=(session_id, 1))
+    assert found_in(harness.send(handle_fetch, added, 13).response) == [(0, Error.UNKNOWN_TOPIC_ID, [])]
+    harness.put_topic("later", [partition_image()], topic_id=topic_id)
+    harness.append(b"a", name="later")
+    response = harness.send(handle_fetch, request(harness, {}, 13, session=(session_id, 2)), 13).response
+    assert found_in(response) == [(0, 0, [b"a"])]
+
+
 def test_a_session_that_another_connection_moved_on_while_we_waited(harness):
     session_id = harness.send(handle_fetch, request(harness, {0: 0}, 12, session=(0, 0)), 12).response.session_id
     parked = harness.send(handle_fetch, request(harness, {}, 12, session=(session_id, 1), max_wait_ms=500), 12)
