@@ -62,6 +62,7 @@ class FollowedFile:
         self._offset = 0
         self._later: list[Path] = []  # rotated files to read after the present one, the oldest first
         self._head = b""  # the first bytes of the present file, as far as they were read
+        self._first: FilePosition | None = None  # where the first file was opened
         self._has_vanished = False
 
     def close(self) -> None:
@@ -73,11 +74,13 @@ class FollowedFile:
     def seek(self, position: FilePosition | None) -> None:
         """Continues at a stored position, in the file that it names, even if that file was rotated.
 
-        None begins at the start of the file that has the path, or at its end if `begins_at_end` is set. If the file of
-        the position no longer exists, counts it as lost and begins at the start of the file that has the path.
+        None begins at the start of the file that has the path, or at its end if `begins_at_end` is set; if the object
+        has opened a file before, None continues where it has opened the first one. If the file of the position no
+        longer exists, counts it as lost and begins at the start of the file that has the path.
         """
         self.close()
         self._later = []
+        position = position or self._first
         if position is None:
             self._open(self.path, at_end=self._begins_at_end)
             return
@@ -127,13 +130,15 @@ class FollowedFile:
     def _open(self, path: Path, *, at_end: bool = False) -> bool:
         try:
             self._file = path.open("rb", buffering=0)
+            self._offset = os.fstat(self._file.fileno()).st_size if at_end else 0
+            self._first = self._first or self.position()
         except FileNotFoundError:
             return False
         except OSError:
+            self.close()
             self._counts["unreadable"] += 1
             return False
         self._begins_at_end = False
-        self._offset = os.fstat(self._file.fileno()).st_size if at_end else 0
         self._head = b""
         return True
 

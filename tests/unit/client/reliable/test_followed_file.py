@@ -126,3 +126,15 @@ def test_a_file_may_be_read_from_its_end(path):
     assert reader.lines() == []
     append(path, "3\n")
     assert reader.lines() == ["3"]
+
+
+def test_a_file_without_a_stored_position_is_read_again_from_where_it_began(path):
+    reader = Reader(path, begins_at_end=True)
+    append(path, "3\n")
+    assert reader.lines() == ["3"]
+    reader.file.seek(None)  # the transaction of the line was aborted
+    assert reader.lines() == ["3"]
+    path.rename(path.with_name("app.log.1"))
+    path.write_text("4\n")
+    reader.file.seek(None)
+    assert reader.lines() == ["3", "4"]
