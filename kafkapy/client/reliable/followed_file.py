@@ -7,6 +7,7 @@ rotation has given to it, and a new file that has got the inode of a removed fil
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +20,8 @@ HEAD_BYTES = 256
 MOST_LINE_BYTES = 512 << 10
 _PART_BYTES = 256 << 10
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
+# What follows the name in those of rotated files: nothing, or a number or a time.
+_ROTATED = re.compile(r"([-._]?[0-9][-._:+TZ0-9]*)?")
 
 
 class FilePosition(NamedTuple):
@@ -187,6 +190,7 @@ class FollowedFile:
         rest = os.pread(self._file.fileno(), MOST_LINE_BYTES, self._offset)
         if b"\n" in rest:
             return []  # written since: the next call reads it
+        self._later = self._later or self._successors()
         following = self._later.pop(0) if self._later else self.path
         if not following.exists():
             return []  # the name will be there again, and until then the old file may still grow
@@ -200,12 +204,7 @@ class FollowedFile:
 
     def _has_name(self) -> bool:
         assert self._file is not None
-        try:
-            found = self.path.stat()
-        except OSError:
-            return False
-        mine = os.fstat(self._file.fileno())
-        return (found.st_ino, found.st_dev) == (mine.st_ino, mine.st_dev)
+        return _is_inode(self.path, os.fstat(self._file.fileno()))
 
     def _siblings(self) -> list[Path]:
         """Returns the file and its rotated predecessors (`app.log.1`, `app.log-20240101`), the oldest first."""
@@ -221,6 +220,28 @@ class FollowedFile:
             except OSError:
                 continue
         return [each for _, _, each in sorted(found)]
+
+    def _successors(self) -> list[Path]:
+        """Returns the files that have had the path after the present one, the oldest first: it may have been rotated
+        several times since it was opened. Files whose names do not end like those of rotated files are left out.
+        """
+        assert self._file is not None
+        mine = os.fstat(self._file.fileno())
+        length = len(self.path.name)
+        siblings = [each for each in self._siblings() if _ROTATED.fullmatch(each.name[length:])]
+        for index, each in enumerate(siblings):
+            if _is_inode(each, mine):
+                return siblings[index + 1 :]
+        return [each for each in siblings if each == self.path or each.stat().st_mtime_ns > mine.st_mtime_ns]
+
+
+def _is_inode(path: Path, wanted: os.stat_result) -> bool:
+    """Returns whether the file at `path` is the file with the status `wanted`."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return (found.st_ino, found.st_dev) == (wanted.st_ino, wanted.st_dev)
 
 
 def _is_at(path: Path, position: FilePosition) -> bool:

@@ -138,3 +138,17 @@ def test_a_file_without_a_stored_position_is_read_again_from_where_it_began(path
     path.write_text("4\n")
     reader.file.seek(None)
     assert reader.lines() == ["3", "4"]
+
+
+def test_rotations_of_a_file_that_is_read_slowly_lose_no_line(path):
+    reader = Reader(path)
+    assert reader.lines() == ["1", "2"]
+    append(path, "3\n")
+    path.rename(path.with_name("app.log.2"))
+    path.with_name("app.log.1").write_text("4\n")
+    path.with_name("app.log.err").write_text("of another log\n")
+    path.write_text("5\n")
+    for number, name in enumerate(("app.log.2", "app.log.1", "app.log.err", "app.log")):
+        os.utime(path.with_name(name), (1000 + number, 1000 + number))
+    assert reader.lines() == ["3", "4", "5"]
+    assert reader.counts == {"rotated": 2}
