@@ -151,7 +151,12 @@ class FollowedFile:
         lines: list[Line] = []
         taken = 0
         while taken < most_bytes:
-            part = os.pread(self._file.fileno(), max(_PART_BYTES, MOST_LINE_BYTES + 1), self._offset)
+            try:
+                part = os.pread(self._file.fileno(), max(_PART_BYTES, MOST_LINE_BYTES + 1), self._offset)
+            except OSError:
+                if not lines:
+                    raise
+                break  # the next call raises the error, after the lines were written
             end = part.rfind(b"\n") + 1
             if end == 0 and len(part) <= MOST_LINE_BYTES:
                 break

@@ -152,3 +152,21 @@ def test_rotations_of_a_file_that_is_read_slowly_lose_no_line(path):
         os.utime(path.with_name(name), (1000 + number, 1000 + number))
     assert reader.lines() == ["3", "4", "5"]
     assert reader.counts == {"rotated": 2}
+
+
+def test_lines_before_a_read_error_are_returned(path, monkeypatch):
+    reader = Reader(path)
+    monkeypatch.setattr(followed_file, "MOST_LINE_BYTES", 1)
+    monkeypatch.setattr(followed_file, "_PART_BYTES", 2)
+    calls = []
+    pread = os.pread
+
+    def fails_at_the_third_call(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3:  # the first one reads the beginning
+            raise OSError(5, "Input/output error")
+        return pread(*arguments)
+
+    monkeypatch.setattr(followed_file.os, "pread", fails_at_the_third_call)
+    assert [each.content for each in reader.file.read(1 << 20)] == [b"1"]
+    assert [each.content for each in reader.file.read(1 << 20)] == [b"2"]
