@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import logging
+import os
 import socket
 import time
 from collections import Counter
@@ -149,7 +150,7 @@ class FileTail(Closing):
                 self._transaction.begin(producer)
             found += len(lines)
             for line in lines:
-                producer.send(self._topic, line.content, self._key, headers=(("kafkapy.file", path.encode()),))
+                producer.send(self._topic, line.content, self._key, headers=(("kafkapy.file", os.fsencode(path)),))
             if lines:
                 changed.append((path, file))
         if found:
@@ -170,7 +171,7 @@ class FileTail(Closing):
         producer.commit_transaction()
 
     def _key_of(self, path: str) -> bytes:
-        return f"{self._name}:{path}".encode()
+        return os.fsencode(f"{self._name}:{path}")
 
     def _begin(self) -> Producer:
         import msgpack
@@ -194,7 +195,7 @@ class FileTail(Closing):
             self._positions = {}
             for each in scan(self._properties, dict.fromkeys(all_partitions(self._properties, self._positions_topic))):
                 if each.key is not None and each.key.startswith(prefix) and each.value is not None:
-                    self._positions[each.key[len(prefix) :].decode()] = FilePosition(*msgpack.unpackb(each.value))
+                    self._positions[os.fsdecode(each.key[len(prefix) :])] = FilePosition(*msgpack.unpackb(each.value))
         except BaseException:
             producer.close(0)
             raise
