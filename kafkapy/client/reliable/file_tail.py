@@ -48,7 +48,8 @@ class FileTail(Closing):
     patterns: names of files, which may have wildcards; new files are found every two seconds.
     name: the name of this program on its host, by default the topic; of two programs with the same name, the one that
         was started first ends with NameTaken.
-    begins_at_end: True reads a file without a stored position from its present end on, False from its beginning.
+    begins_at_end: True reads a file without a stored position from its present end on, False from its beginning. A file
+        that appears later is read from its beginning in both cases.
     forgets_after_s: a file that a wildcard has found and that no longer exists is closed after so many seconds; if its
         name is used again, the new file is followed.
     """
@@ -225,6 +226,7 @@ class FileTail(Closing):
                     file = FollowedFile(Path(path), self.counts, begins_at_end=self._begins_at_end)
                     file.seek(self._positions.get(path))
                     self._files[path] = file
+        self._begins_at_end = False  # a file that is found later is a new one
 
     def _drop_producer(self) -> None:
         producer, self._producer = self._producer, None

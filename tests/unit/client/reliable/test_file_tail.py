@@ -67,3 +67,15 @@ def test_a_file_whose_name_is_not_utf_8_is_followed(tmp_path: Path) -> None:
         (topic, value, _, headers), (_, _, key, _) = producer.sent
         assert (topic, value, headers) == ("lines", b"line", (("kafkapy.file", name),))
         assert key is not None and key.endswith(b":n:" + name)
+
+
+def test_a_file_that_appears_later_is_read_from_its_beginning(tmp_path: Path) -> None:
+    (tmp_path / "old.log").write_text("before\n")
+    producer = MemoryProducer()
+    with FileTail([str(tmp_path / "*.log")], "lines", {}, begins_at_end=True) as tail:
+        tail._producer = producer  # type: ignore[assignment]
+        assert tail.run_once() == 0
+        (tmp_path / "new.log").write_text("first\n")
+        tail._find_at_s = 0.0
+        assert tail.run_once() == 1
+        assert producer.sent[0][1] == b"first"
