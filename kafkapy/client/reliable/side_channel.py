@@ -123,7 +123,9 @@ class SideChannel:
                         headers=record.headers,
                         on_delivery=partial(self._on_delivery, record),
                     )
-                except (KafkapyError, OSError, ValueError) as error:
+                except Exception as error:  # the thread must go on sending
+                    if not isinstance(error, KafkapyError | OSError | ValueError):
+                        log.exception("A record for %s could not be sent", record.topic)
                     self._on_delivery(record, None, error)
         finally:
             if producer is not None:

@@ -76,6 +76,24 @@ def test_a_channel_that_cannot_connect_drops():
     assert channel.dropped == 1
 
 
+@pytest.mark.parametrize("failure", [RuntimeError("can't start new thread"), TypeError("no number")])
+def test_an_unexpected_error_does_not_end_the_thread(failure):
+    producer, failures = SlowProducer(), [failure]
+    producer.is_released.set()
+
+    def make():
+        if failures:
+            raise failures.pop()
+        return producer
+
+    channel = SideChannel(make)
+    channel.put(Output("t", b"1"))
+    channel.put(Output("t", b"2"))
+    assert channel.flush(PATIENCE_S)
+    channel.close()
+    assert (channel.sent, channel.dropped) == (1, 1)
+
+
 class Kept(logging.Handler):
     """A handler that keeps messages."""
 
