@@ -142,14 +142,18 @@ class SideChannel:
                 self._lock.wait()
             if not self._queue:
                 return None
-            if self._end_s is not None and time.monotonic() > self._end_s:
-                self.dropped += len(self._queue)
-                self._queue.clear()
-                return None
-            record = self._queue.popleft()
-            self._bytes -= record.size
-            self._in_flight += 1
-            return record
+            if self._end_s is None or time.monotonic() <= self._end_s:
+                record = self._queue.popleft()
+                self._bytes -= record.size
+                self._in_flight += 1
+                return record
+            left = list(self._queue)
+            self._queue.clear()
+            self.dropped += len(left)
+        if self._on_drop is not None:
+            for each in left:
+                self._on_drop(each)
+        return None
 
     def _on_delivery(self, record: Output, metadata: object, error: BaseException | None) -> None:
         with self._lock:
