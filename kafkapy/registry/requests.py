@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,11 +21,18 @@ JSON_TYPES = (
     "application/json",
     "application/octet-stream",
 )
+LONGEST_ID = 20  # digits
 
 
 async def body_object(request: Request) -> dict[str, Any]:
-    """Returns the JSON object of a request's body. Raises RegistryError for another body or content type."""
-    return await json_body(request, JSON_TYPES, JSON_TYPES[0])
+    """Returns the JSON object of a request's body. Raises RegistryError for another body or content type, and for half
+    of a surrogate pair, which JSON can escape and no record can hold."""
+    body = await json_body(request, JSON_TYPES, JSON_TYPES[0])
+    try:
+        json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise errors.unprocessable(f"the body has a text that is not Unicode: {error}") from None
+    return body
 
 
 def flag(request: Request, name: str) -> bool:
@@ -90,7 +98,7 @@ def version_of(request: Request) -> int:
 def id_of(request: Request) -> int:
     """Returns the id of the path. Raises RegistryError for a text that is not a number."""
     text = request.path_params["id"]
-    if not is_number(text):
+    if not is_number(text) or len(text) > LONGEST_ID:
         raise errors.RegistryError(404, "HTTP 404 Not Found")
     return int(text)
 
@@ -111,13 +119,15 @@ def schema_of(body: dict[str, Any]) -> Schema:
     for name, value in (("metadata", metadata), ("ruleSet", rule_set)):
         if not isinstance(value, dict | None):
             raise errors.unprocessable(f"{name} must be an object")
+    if metadata is not None and not isinstance(metadata.get("properties"), dict | None):
+        raise errors.unprocessable("metadata.properties must be an object")
     return Schema(text, kind.upper(), tuple(map(_reference, references)), metadata, rule_set)
 
 
 def _reference(value: Any) -> SchemaReference:
     if isinstance(value, dict):
         name, subject, version = value.get("name"), value.get("subject"), value.get("version")
-        if isinstance(name, str) and isinstance(subject, str) and isinstance(version, int):
+        if isinstance(name, str) and isinstance(subject, str) and type(version) is int:
             return SchemaReference(name, subject, version)
     raise errors.unprocessable("a reference has `name`, `subject` and the number `version`")
 

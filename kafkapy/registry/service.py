@@ -52,10 +52,12 @@ class RegistryService:
     def set_config(self, subject: str | None, changes: dict[str, Any]) -> None:
         """Changes the settings of a subject, or the global ones if `subject` is None.
 
-        Settings that `changes` does not name stay as they are. Raises RegistryError for an unknown compatibility level,
-        or if the subject (or the registry) is in read-only mode.
+        Settings that `changes` does not name stay as they are. Raises RegistryError for an unknown compatibility level
+        or a compatibilityGroup that is no text, or if the subject (or the registry) is in read-only mode.
         """
         self._check_writable(subject)
+        if not isinstance(changes.get("compatibilityGroup"), str | None):
+            raise errors.unprocessable("compatibilityGroup must be a string")
         settings = {**(self.store.config(subject) or {}), **changes}
         if "compatibility" in settings:
             settings[LEVEL_FIELD] = settings.pop("compatibility")

@@ -49,7 +49,7 @@ class SchemaStore:
             change = self._CHANGES.get(record.kind)
             if change is not None:
                 change(self, record)
-        except ValueError as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             log.warning("A record of the schemas' topic is ignored: %s; its key is %.200r", error, key)
 
     def _apply_schema(self, record: Record) -> None:

@@ -107,4 +107,6 @@ def _first_ms(kind: str, value: Any, values: Iterable[Any] | None) -> int | None
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:
         return None
-    return max(int(value.timestamp() * 1000) - 1, 0)  # timestamps have microseconds; Spark compares exactly
+    first_ms = int(value.timestamp() * 1000) - 1  # timestamps have microseconds; Spark compares exactly
+    # Records without a timestamp have -1, pass a bound before 1970, and are not found by a look-up of a timestamp.
+    return first_ms if first_ms >= 0 else None

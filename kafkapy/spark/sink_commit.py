@@ -60,10 +60,26 @@ def commit_tasks(options: WriteOptions, messages: Iterable[Any]) -> None:
 
 
 def abort_tasks(options: WriteOptions, messages: Iterable[Any]) -> None:
-    """Aborts the transactions that the tasks have prepared, if there are any."""
+    """Aborts the transactions that the tasks of a batch query have prepared, if there are any."""
     transactions = transactions_of(messages)
     if transactions:
         end_transactions(client_properties(options), transactions, committed=False)
+
+
+def abort_batch(options: WriteOptions, messages: Iterable[Any]) -> None:
+    """Aborts the transactions that the tasks of a micro-batch have prepared, but not those of a decided batch.
+
+    Spark also calls this after a commit that has failed. The ledger then has the batch, and its transactions are
+    committed when Spark repeats it.
+    """
+    transactions = transactions_of(messages)
+    if not transactions:
+        return
+    with SinkLedger(options) as ledger:
+        entry = ledger.read()
+    decided = [] if entry is None else entry.pending
+    undecided = [each for each in transactions if each not in decided]
+    end_transactions(client_properties(options), undecided, committed=False)
 
 
 def is_batch_pending(options: WriteOptions) -> bool:

@@ -102,11 +102,8 @@ class SourceCluster:
         return ask()
 
     def _partitions(self) -> SourcePartitions:
-        topics = self._topics()
+        topics = self._selected(self._topics())
         selection = self._options.selection
-        if selection.pattern is not None:
-            pattern = re.compile(selection.pattern)
-            topics = {name: info for name, info in topics.items() if pattern.fullmatch(name) and not info.is_internal}
         found = [
             TopicPartition(info.name, each.partition) for _, info in sorted(topics.items()) for each in info.partitions
         ]
@@ -120,8 +117,9 @@ class SourceCluster:
         return SourcePartitions(found, ids, sorted(self._names - set(topics)))
 
     def _topics(self) -> dict[str, TopicInfo]:
-        """Requests the topics' metadata, waits until all partitions have leaders, and returns the metadata."""
+        """Requests the topics' metadata, waits until all selected partitions have leaders, and returns the metadata."""
         network = self._network
+        assigned = frozenset(self._options.selection.partitions)
         with network.lock:
             network.metadata.request_update()
             seen = network.metadata.updates
@@ -133,8 +131,11 @@ class SourceCluster:
             errors = {cluster.errors[name] for name in self._names & set(cluster.errors)}
             if any(error.retriable for error in errors - {Error.UNKNOWN_TOPIC_OR_PARTITION}):
                 return False
-            infos = cluster.topics.values()
-            return all(each.leader >= 0 for info in infos for each in info.partitions)
+            return all(
+                each.leader >= 0 or (assigned and TopicPartition(info.name, each.partition) not in assigned)
+                for info in self._selected(cluster.topics).values()
+                for each in info.partitions
+            )
 
         network.wake_for(0)
         if not network.wait_until(is_fresh, self._timeout_s):
@@ -143,3 +144,10 @@ class SourceCluster:
             if name in self._names and error is not Error.UNKNOWN_TOPIC_OR_PARTITION:
                 raise ApiError(error, f"Topic {name}: {error.message}")
         return dict(network.cluster.topics)
+
+    def _selected(self, topics: Mapping[str, TopicInfo]) -> dict[str, TopicInfo]:
+        """Returns those of the topics that match the option subscribePattern, or all without this option."""
+        if self._options.selection.pattern is None:
+            return dict(topics)
+        pattern = re.compile(self._options.selection.pattern)
+        return {name: info for name, info in topics.items() if pattern.fullmatch(name) and not info.is_internal}

@@ -34,6 +34,8 @@ class StreamPosition:
         self._target: dict[TopicPartition, int] | None = None  # the ends of a run with Trigger.AvailableNow
         self._latest: dict[TopicPartition, int] | None = None
         self._last: StreamOffset | None = None
+        # What `next_end` has found for the batch that it has planned; None if `ranges` repeats an earlier batch.
+        self._found: SourcePartitions | None = None
 
     def close(self) -> None:
         self._cluster.close()
@@ -73,7 +75,7 @@ class StreamPosition:
         ConfigError if the start names another owner than the option checkpointOwner.
         """
         start = self._start_offset(start_json)
-        found = self._cluster.partitions()
+        found = self._found = self._cluster.partitions()
         latest = self._cluster.latest(found.partitions)
         self._latest = latest
         starts = self._starts(start, found)
@@ -99,8 +101,9 @@ class StreamPosition:
     def ranges(self, start: dict[str, Any], end: dict[str, Any]) -> list[OffsetRange]:
         """Returns the ranges that the tasks of the batch between two offsets read.
 
-        A repeated batch has the same ranges. Raises DataLossError if records are missing and failOnDataLoss is true,
-        and ConfigError if an offset names another owner than the option checkpointOwner.
+        A repeated batch has the same ranges, without those of topics that have been deleted since. Raises DataLossError
+        if records are missing and failOnDataLoss is true, and ConfigError if an offset names another owner than the
+        option checkpointOwner.
         """
         first, last = self._own(StreamOffset.from_json(start)), self._own(StreamOffset.from_json(end))
         self._last = last
@@ -108,14 +111,36 @@ class StreamPosition:
         plan = plan_micro_batch(first, last)
         for loss in plan.losses:
             report_loss(loss, fails=fails)
-        starts = self._cluster.earliest(plan.unknown)
-        ranges = list(plan.ranges)
+        found, self._found = self._found or self._cluster.partitions(), None
+        wanted = [*plan.unknown, *(each.partition for each in plan.ranges)]
+        present = self._present(wanted, last, found)
+        starts = self._cluster.earliest([each for each in plan.unknown if each in present])
+        ranges = [each for each in plan.ranges if each.partition in present]
         for partition, offset in starts.items():
             if offset > 0:
                 self._report_late(partition, offset)
             ranges.append(OffsetRange(partition, offset, last.positions[partition]))
         ranges = within_log(self._cluster, [each for each in ranges if each.size], fails=fails)
         return divide(ranges, self._options.min_partitions, self._options.max_records_per_partition)
+
+    def _present(
+        self, partitions: list[TopicPartition], end: StreamOffset, found: SourcePartitions
+    ) -> frozenset[TopicPartition]:
+        """Returns those of the partitions that are in `found` and of the topics that `end` refers to.
+
+        Reports a loss for each of the others.
+        """
+        known, now = frozenset(found.partitions), StreamOffset({}, found.ids)
+        present = set()
+        for each in partitions:
+            if each not in known:
+                report_loss(f"Partition {each} is gone", fails=self._options.fail_on_data_loss)
+            elif not end.is_same_topic(now, each.topic):
+                loss = f"The topic of partition {each} was deleted and created again"
+                report_loss(loss, fails=self._options.fail_on_data_loss)
+            else:
+                present.add(each)
+        return frozenset(present)
 
     def _start_offset(self, start_json: dict[str, Any] | None) -> StreamOffset:
         if start_json is not None:

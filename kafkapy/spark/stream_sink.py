@@ -9,7 +9,7 @@ from kafkapy.errors import ConfigError
 from kafkapy.spark.options import TRANSACTIONAL_ID, ClientProperties, WriteOptions
 from kafkapy.spark.sink import TaskWritten, task_query_id, write_task
 from kafkapy.spark.sink_columns import SinkColumns
-from kafkapy.spark.sink_commit import abort_tasks, commit_batch, is_batch_pending
+from kafkapy.spark.sink_commit import abort_batch, commit_batch, is_batch_pending
 
 
 class StreamSink:
@@ -41,7 +41,9 @@ class StreamSink:
             commit_batch(options_of_query(self._options, messages[0].query_id), messages, batch_id)
 
     def abort(self, messages: list[Any]) -> None:
-        abort_tasks(self._options, messages)
+        query_id = next((each.query_id for each in messages if each is not None and each.query_id is not None), None)
+        if query_id is not None:  # without transactions, and without the message of any task, there is nothing to abort
+            abort_batch(options_of_query(self._options, query_id), messages)
 
 
 def options_of_query(options: WriteOptions, query_id: str) -> WriteOptions:

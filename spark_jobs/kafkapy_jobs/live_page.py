@@ -5,6 +5,7 @@ The page has no scripts; the browser loads it again every two seconds. The same 
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections import deque
@@ -94,8 +95,11 @@ class PageServer:
             def log_message(self, format: str, *arguments: object) -> None:
                 """Logs nothing, because requests would be printed between the job's results."""
 
+        class Server(ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
         try:
-            self._server = ThreadingHTTPServer((host.strip("[]"), int(port)), Handler)
+            self._server = Server((host.strip("[]"), int(port)), Handler)
         except (OSError, ValueError, OverflowError) as error:
             fail(f"--http {address}: {getattr(error, 'strerror', None) or error}")
         self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)

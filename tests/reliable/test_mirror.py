@@ -81,6 +81,28 @@ def test_copies_are_exact_and_offsets_are_translated(bootstrap, second, make_top
         assert translated[partition].offset == copy.offset
 
 
+def test_a_topic_that_is_created_again_is_copied_from_its_beginning(bootstrap, second, make_topic):
+    topic = make_topic("again", 1)
+    group = f"{topic}-group"
+    fill(bootstrap, topic, [b"%d" % each for each in range(10)])
+    mirror = mirror_of(bootstrap, second, topic, source_name=topic)
+    mirrored(mirror, lambda: mirror.counts["copied"] >= 10)
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        admin.delete_topics([topic]).check()
+        create(bootstrap, topic, 1)
+        fill(bootstrap, topic, [b"%d" % each for each in range(100, 130)])
+        admin.alter_group_offsets(group, {TopicPartition(topic, 0): 5}).check()
+    later = mirror_of(bootstrap, second, topic, source_name=topic, groups=re.escape(group))
+    mirrored(later, lambda: later.counts["copied"] >= 30)
+    again = mirror_of(bootstrap, second, topic, source_name=topic, groups=re.escape(group))
+    mirrored(again, lambda: again.counts["groups"] >= 1)
+    assert again.counts["copied"] == 0
+    assert values_of(second, topic) == [b"%d" % each for each in (*range(10), *range(100, 130))]
+    with Admin(bootstrap_servers=second) as admin:
+        translated = admin.list_group_offsets([group]).values[group][TopicPartition(topic, 0)].offset
+    assert next(each.value for each in records_of(second, topic) if each.offset >= translated) == b"105"
+
+
 def test_mirror_maker_1s_example_with_other_partition_counts(bootstrap, second, tmp_path):
     """The book's example: group `mirror`, `--whitelist acls-foo`; all records are present, the process goes on."""
     create(bootstrap, "acls-foo", 6)

@@ -69,9 +69,9 @@ def error_text(error: BaseException) -> ErrorText:
 
 
 def _limited(text: str, size: int, *, at_end: bool = False) -> str:
-    encoded = text.encode("utf-8", "replace")
+    encoded = text.encode("utf-8", "replace")  # half of a surrogate pair becomes a question mark
     if len(encoded) <= size:
-        return text
+        return encoded.decode()
     return (encoded[-size:] if at_end else encoded[:size]).decode("utf-8", "ignore")
 
 

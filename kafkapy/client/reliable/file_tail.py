@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import logging
+import os
 import socket
 import time
 from collections import Counter
@@ -47,7 +48,8 @@ class FileTail(Closing):
     patterns: names of files, which may have wildcards; new files are found every two seconds.
     name: the name of this program on its host, by default the topic; of two programs with the same name, the one that
         was started first ends with NameTaken.
-    begins_at_end: True reads a file without a stored position from its present end on, False from its beginning.
+    begins_at_end: True reads a file without a stored position from its present end on, False from its beginning. A file
+        that appears later is read from its beginning in both cases.
     forgets_after_s: a file that a wildcard has found and that no longer exists is closed after so many seconds; if its
         name is used again, the new file is followed.
     """
@@ -149,7 +151,7 @@ class FileTail(Closing):
                 self._transaction.begin(producer)
             found += len(lines)
             for line in lines:
-                producer.send(self._topic, line.content, self._key, headers=(("kafkapy.file", path.encode()),))
+                producer.send(self._topic, line.content, self._key, headers=(("kafkapy.file", os.fsencode(path)),))
             if lines:
                 changed.append((path, file))
         if found:
@@ -170,7 +172,7 @@ class FileTail(Closing):
         producer.commit_transaction()
 
     def _key_of(self, path: str) -> bytes:
-        return f"{self._name}:{path}".encode()
+        return os.fsencode(f"{self._name}:{path}")
 
     def _begin(self) -> Producer:
         import msgpack
@@ -194,7 +196,7 @@ class FileTail(Closing):
             self._positions = {}
             for each in scan(self._properties, dict.fromkeys(all_partitions(self._properties, self._positions_topic))):
                 if each.key is not None and each.key.startswith(prefix) and each.value is not None:
-                    self._positions[each.key[len(prefix) :].decode()] = FilePosition(*msgpack.unpackb(each.value))
+                    self._positions[os.fsdecode(each.key[len(prefix) :])] = FilePosition(*msgpack.unpackb(each.value))
         except BaseException:
             producer.close(0)
             raise
@@ -224,6 +226,7 @@ class FileTail(Closing):
                     file = FollowedFile(Path(path), self.counts, begins_at_end=self._begins_at_end)
                     file.seek(self._positions.get(path))
                     self._files[path] = file
+        self._begins_at_end = False  # a file that is found later is a new one
 
     def _drop_producer(self) -> None:
         producer, self._producer = self._producer, None

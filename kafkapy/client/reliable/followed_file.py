@@ -7,6 +7,7 @@ rotation has given to it, and a new file that has got the inode of a removed fil
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +20,8 @@ HEAD_BYTES = 256
 MOST_LINE_BYTES = 512 << 10
 _PART_BYTES = 256 << 10
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
+# What follows the name in those of rotated files: nothing, or a number or a time.
+_ROTATED = re.compile(r"([-._]?[0-9][-._:+TZ0-9]*)?")
 
 
 class FilePosition(NamedTuple):
@@ -62,6 +65,7 @@ class FollowedFile:
         self._offset = 0
         self._later: list[Path] = []  # rotated files to read after the present one, the oldest first
         self._head = b""  # the first bytes of the present file, as far as they were read
+        self._first: FilePosition | None = None  # where the first file was opened
         self._has_vanished = False
 
     def close(self) -> None:
@@ -73,11 +77,13 @@ class FollowedFile:
     def seek(self, position: FilePosition | None) -> None:
         """Continues at a stored position, in the file that it names, even if that file was rotated.
 
-        None begins at the start of the file that has the path, or at its end if `begins_at_end` is set. If the file of
-        the position no longer exists, counts it as lost and begins at the start of the file that has the path.
+        None begins at the start of the file that has the path, or at its end if `begins_at_end` is set; if the object
+        has opened a file before, None continues where it has opened the first one. If the file of the position no
+        longer exists, counts it as lost and begins at the start of the file that has the path.
         """
         self.close()
         self._later = []
+        position = position or self._first
         if position is None:
             self._open(self.path, at_end=self._begins_at_end)
             return
@@ -127,13 +133,15 @@ class FollowedFile:
     def _open(self, path: Path, *, at_end: bool = False) -> bool:
         try:
             self._file = path.open("rb", buffering=0)
+            self._offset = os.fstat(self._file.fileno()).st_size if at_end else 0
+            self._first = self._first or self.position()
         except FileNotFoundError:
             return False
         except OSError:
+            self.close()
             self._counts["unreadable"] += 1
             return False
         self._begins_at_end = False
-        self._offset = os.fstat(self._file.fileno()).st_size if at_end else 0
         self._head = b""
         return True
 
@@ -143,7 +151,12 @@ class FollowedFile:
         lines: list[Line] = []
         taken = 0
         while taken < most_bytes:
-            part = os.pread(self._file.fileno(), max(_PART_BYTES, MOST_LINE_BYTES + 1), self._offset)
+            try:
+                part = os.pread(self._file.fileno(), max(_PART_BYTES, MOST_LINE_BYTES + 1), self._offset)
+            except OSError:
+                if not lines:
+                    raise
+                break  # the next call raises the error, after the lines were written
             end = part.rfind(b"\n") + 1
             if end == 0 and len(part) <= MOST_LINE_BYTES:
                 break
@@ -182,6 +195,7 @@ class FollowedFile:
         rest = os.pread(self._file.fileno(), MOST_LINE_BYTES, self._offset)
         if b"\n" in rest:
             return []  # written since: the next call reads it
+        self._later = self._later or self._successors()
         following = self._later.pop(0) if self._later else self.path
         if not following.exists():
             return []  # the name will be there again, and until then the old file may still grow
@@ -195,12 +209,7 @@ class FollowedFile:
 
     def _has_name(self) -> bool:
         assert self._file is not None
-        try:
-            found = self.path.stat()
-        except OSError:
-            return False
-        mine = os.fstat(self._file.fileno())
-        return (found.st_ino, found.st_dev) == (mine.st_ino, mine.st_dev)
+        return _is_inode(self.path, os.fstat(self._file.fileno()))
 
     def _siblings(self) -> list[Path]:
         """Returns the file and its rotated predecessors (`app.log.1`, `app.log-20240101`), the oldest first."""
@@ -216,6 +225,28 @@ class FollowedFile:
             except OSError:
                 continue
         return [each for _, _, each in sorted(found)]
+
+    def _successors(self) -> list[Path]:
+        """Returns the files that have had the path after the present one, the oldest first: it may have been rotated
+        several times since it was opened. Files whose names do not end like those of rotated files are left out.
+        """
+        assert self._file is not None
+        mine = os.fstat(self._file.fileno())
+        length = len(self.path.name)
+        siblings = [each for each in self._siblings() if _ROTATED.fullmatch(each.name[length:])]
+        for index, each in enumerate(siblings):
+            if _is_inode(each, mine):
+                return siblings[index + 1 :]
+        return [each for each in siblings if each == self.path or each.stat().st_mtime_ns > mine.st_mtime_ns]
+
+
+def _is_inode(path: Path, wanted: os.stat_result) -> bool:
+    """Returns whether the file at `path` is the file with the status `wanted`."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return (found.st_ino, found.st_dev) == (wanted.st_ino, wanted.st_dev)
 
 
 def _is_at(path: Path, position: FilePosition) -> bool:

@@ -32,13 +32,14 @@ from kafkapy.client.reliable.mirror_offsets import (
     parse_position_key,
     position_key,
     runs_of,
+    unpack_position,
     unpack_runs,
 )
 from kafkapy.client.reliable.relay import IDLE_WAIT_S, RELAY_TIMEOUT_MS, admin_keys, consumer_keys, producer_keys
 from kafkapy.client.reliable.takeover import NamedTransaction
 from kafkapy.client.reliable.topic_scan import all_partitions, scan
 from kafkapy.errors import ApiError, Error
-from kafkapy.types import TopicPartition
+from kafkapy.types import ZERO_UUID, TopicPartition, uuid_to_string
 
 log = logging.getLogger("kafkapy.client")
 
@@ -102,6 +103,7 @@ class Mirror(Closing):
         self._producer: Producer | None = None
         self._counts_of_target: dict[str, int] = {}  # target topic -> partitions
         self._positions: dict[TopicPartition, int] = {}
+        self._topic_ids: dict[TopicPartition, str] = {}  # the source topic's id to which a position belongs, if known
         self._maps: dict[TopicPartition, OffsetMap] = {}
         self._refresh_at_s = 0.0
         self._transaction = NamedTransaction(f"the name {source_name} of the source (--source-name)")
@@ -218,12 +220,11 @@ class Mirror(Closing):
         )
         try:
             producer.init_transactions()
-            self._positions = {
-                parse_position_key(each.key): int(each.value)
-                for each in scan(self._target, dict.fromkeys(all_partitions(self._target, self._positions_topic)))
-                if each.value is not None
-            }
-            self._maps = {}
+            self._positions, self._topic_ids, self._maps = {}, {}, {}
+            for each in scan(self._target, dict.fromkeys(all_partitions(self._target, self._positions_topic))):
+                if each.value is not None:
+                    partition = parse_position_key(each.key)
+                    self._positions[partition], self._topic_ids[partition] = unpack_position(each.value)
             for each in scan(self._target, dict.fromkeys(all_partitions(self._target, self._offsets_topic))):
                 offset_map = self._maps.setdefault(parse_position_key(each.key), OffsetMap())
                 for run in unpack_runs(each.value):
@@ -261,7 +262,23 @@ class Mirror(Closing):
         added = wanted - self._consumer.assignment()
         if wanted != self._consumer.assignment():
             self._consumer.assign(wanted)
-            self._seek(added)
+        ids = {name: uuid_to_string(found.topic_id) for name, found in described.items() if found.topic_id != ZERO_UUID}
+        self._seek(added | self._forget_former({each: ids.get(each.topic, "") for each in wanted}))
+
+    def _forget_former(self, topic_ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
+        """Forgets the positions in former topics, whose names now belong to others; returns their partitions.
+
+        `topic_ids` has the present id of each partition's topic, "" if it is unknown.
+        """
+        former = set()
+        for partition, topic_id in topic_ids.items():
+            before = self._topic_ids.get(partition, "")
+            if before and topic_id and before != topic_id:
+                log.warning("%s was deleted and created again: it is copied from its beginning", partition.topic)
+                self._positions.pop(partition, None)
+                former.add(partition)
+            self._topic_ids[partition] = topic_id or before
+        return former
 
     def _is_wanted(self, topic: str) -> bool:
         is_excluded = self._exclude is not None and self._exclude.fullmatch(topic) is not None
@@ -280,6 +297,8 @@ class Mirror(Closing):
         positions: dict[TopicPartition, int] = {}
         for record in records:
             partition = TopicPartition(record.topic, record.partition)
+            if record.offset < self._positions.get(partition, 0):
+                self._topic_ids[partition] = ""  # the consumer has gone back to the beginning of a new topic already
             positions[partition] = record.offset + 1
             headers = record.headers
             if self._target_name is not None:
@@ -325,7 +344,8 @@ class Mirror(Closing):
                 for run in runs:
                     offset_map.add(run)
         for partition, offset in positions.items():
-            producer.send(self._positions_topic, pack_position(offset), position_key(partition))
+            content = pack_position(offset, self._topic_ids.get(partition, ""))
+            producer.send(self._positions_topic, content, position_key(partition))
 
     def _synchronize_groups(self) -> None:
         """Commits, in the target, the translated offsets of the source's groups.

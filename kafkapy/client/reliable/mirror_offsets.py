@@ -56,9 +56,16 @@ class OffsetMap:
         self._runs: list[Run] = []
 
     def add(self, run: Run) -> None:
-        """Adds a run after all others; does nothing if the map has the run's first record already."""
-        if self._runs and run.source < self._runs[-1].source + self._runs[-1].length:
-            return
+        """Adds a run after all others; does nothing if the map has the run's first record already.
+
+        If only the run's source offsets go back, it belongs to a source topic that was created again, and the runs of
+        the former topic are dropped.
+        """
+        last = self._runs[-1] if self._runs else Run(0, 0, 0)
+        if run.source < last.source + last.length:
+            if run.target < last.target + last.length:
+                return
+            self._runs.clear()
         self._runs.append(run)
         if len(self._runs) > 2 * MOST_RUNS:
             del self._runs[:-MOST_RUNS]
@@ -81,12 +88,19 @@ class OffsetMap:
         return self._runs[index + 1].target if index + 1 < len(self._runs) else run.target + run.length
 
 
-def pack_position(next_offset: int) -> bytes:
+def pack_position(next_offset: int, topic_id: str = "") -> bytes:
     """Encodes the position of a source partition for the topic that stores it.
 
-    `next_offset` is the offset of the next source record to copy.
+    `next_offset` is the offset of the next source record to copy, `topic_id` the text of the source topic's id, or
+    empty if the id is unknown.
     """
-    return b"%d" % next_offset
+    return f"{next_offset} {topic_id}".rstrip().encode()
+
+
+def unpack_position(content: bytes) -> tuple[int, str]:
+    """Returns the offset and the text of the topic's id from a stored position. Raises ValueError for other bytes."""
+    offset, _, topic_id = content.decode().partition(" ")
+    return int(offset), topic_id
 
 
 def position_key(partition: TopicPartition) -> bytes:

@@ -123,7 +123,9 @@ class SideChannel:
                         headers=record.headers,
                         on_delivery=partial(self._on_delivery, record),
                     )
-                except (KafkapyError, OSError, ValueError) as error:
+                except Exception as error:  # the thread must go on sending
+                    if not isinstance(error, KafkapyError | OSError | ValueError):
+                        log.exception("A record for %s could not be sent", record.topic)
                     self._on_delivery(record, None, error)
         finally:
             if producer is not None:
@@ -140,14 +142,18 @@ class SideChannel:
                 self._lock.wait()
             if not self._queue:
                 return None
-            if self._end_s is not None and time.monotonic() > self._end_s:
-                self.dropped += len(self._queue)
-                self._queue.clear()
-                return None
-            record = self._queue.popleft()
-            self._bytes -= record.size
-            self._in_flight += 1
-            return record
+            if self._end_s is None or time.monotonic() <= self._end_s:
+                record = self._queue.popleft()
+                self._bytes -= record.size
+                self._in_flight += 1
+                return record
+            left = list(self._queue)
+            self._queue.clear()
+            self.dropped += len(left)
+        if self._on_drop is not None:
+            for each in left:
+                self._on_drop(each)
+        return None
 
     def _on_delivery(self, record: Output, metadata: object, error: BaseException | None) -> None:
         with self._lock:

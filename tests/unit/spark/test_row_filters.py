@@ -98,3 +98,9 @@ def test_what_cannot_be_narrowed_is_left_to_spark():
 def test_ranges_are_divided_after_they_are_narrowed():
     assert ranges(pushed("EqualTo", "topic", "b"), minPartitions="2") == [("b-0", 0, 25), ("b-0", 25, 50)]
     assert OffsetRange(TopicPartition("a", 0), 5, 3).size == 0
+
+
+@pytest.mark.parametrize("year", [1960, 1970])
+def test_records_without_a_timestamp_are_not_left_out_by_a_bound_that_they_pass(year):
+    # Their timestamp is -1, one millisecond before 1970, and a look-up by a timestamp does not find them.
+    assert row_filters([pushed("GreaterThanOrEqual", "timestamp", datetime(year, 1, 1, tzinfo=UTC))]).first_ms is None

@@ -211,7 +211,7 @@ def test_the_transactions_of_a_stream_are_those_of_its_query(monkeypatch, produc
 
     monkeypatch.setattr(stream_sink, "is_batch_pending", is_pending)
     monkeypatch.setattr(stream_sink, "commit_batch", lambda *arguments: committed.append(arguments))
-    monkeypatch.setattr(stream_sink, "abort_tasks", lambda *arguments: aborted.append(arguments))
+    monkeypatch.setattr(stream_sink, "abort_batch", lambda *arguments: aborted.append(arguments))
     stream = StreamSink(write_options({**SERVER, "kafka.transactional.id": "id"}), COLUMNS)
     written = stream.write([batch((b"k", b"1"))])
     assert (written.records, written.transaction, written.query_id) == (1, PREPARED, "query")
@@ -223,4 +223,7 @@ def test_the_transactions_of_a_stream_are_those_of_its_query(monkeypatch, produc
     ((options, messages, batch_id),) = committed
     assert (options.properties["transactional.id"], messages, batch_id) == ("id-query", [written], 6)
     stream.abort([TaskWritten(1), None])
-    assert len(aborted) == 1
+    assert aborted == []
+    stream.abort([None, written])
+    ((options, messages),) = aborted
+    assert (options.properties["transactional.id"], messages) == ("id-query", [None, written])

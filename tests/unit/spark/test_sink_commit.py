@@ -17,6 +17,7 @@ from kafkapy.spark.sink_commit import (
     LedgerEntry,
     SinkError,
     SinkLedger,
+    abort_batch,
     abort_tasks,
     client_properties,
     commit_batch,
@@ -115,6 +116,28 @@ def test_a_decided_batch_is_committed_by_its_ledger_and_what_was_written_again_i
     commit_batch(OPTIONS, [TaskWritten(3, PreparedTransaction("id-9", 9, 9))], 4)
     assert brokers.events == [("abort", ["id-9"]), ("commit", ["id-0", "id-1"]), ("ledger", 4, [])]
     assert not is_batch_pending(OPTIONS)
+
+
+def test_the_transactions_of_a_decided_batch_are_not_aborted_when_spark_gives_the_batch_up(brokers):
+    brokers.failure = TimeoutError()
+    with pytest.raises(TimeoutError):
+        commit_batch(OPTIONS, MESSAGES, 4)
+    brokers.failure = None
+    brokers.events.clear()
+    abort_batch(OPTIONS, [*MESSAGES, TaskWritten(3, PreparedTransaction("id-9", 9, 9))])  # after a failed commit
+    assert brokers.events == [("abort", ["id-9"])]
+    commit_batch(OPTIONS, [TaskWritten(0)], 4)
+    assert brokers.events[1:] == [("commit", ["id-0", "id-1"]), ("ledger", 4, [])]
+
+
+def test_the_transactions_of_an_undecided_batch_are_aborted(brokers):
+    abort_batch(OPTIONS, MESSAGES)
+    commit_batch(OPTIONS, MESSAGES, 4)
+    brokers.events.clear()
+    abort_batch(OPTIONS, [TaskWritten(3, PreparedTransaction("id-0", 7, 2)), None])
+    abort_batch(OPTIONS, [TaskWritten(0), None])
+    assert brokers.events == [("abort", ["id-0"])]
+    assert all(each.is_closed for each in brokers.consumers)
 
 
 def test_a_batch_that_is_done_is_not_committed_again(brokers):

@@ -150,7 +150,7 @@ def scripted(monkeypatch):
 
     def make(*clusters, **options):
         monkeypatch.setattr(ScriptedNetwork, "clusters", list(clusters))
-        chosen = {} if "subscribePattern" in options else {"subscribe": "a,b"}
+        chosen = {} if {"subscribePattern", "assign"} & set(options) else {"subscribe": "a,b"}
         given = {**SERVER, "fetchOffset.numRetries": "0", **chosen, **options}
         return SourceCluster(read_options(given, is_streaming=False))
 
@@ -188,6 +188,17 @@ def test_metadata_are_complete_once_all_partitions_have_leaders(scripted, incomp
     assert len(scripted(incomplete, complete).partitions().partitions) == 2
     with pytest.raises(TimeoutError, match=r"^No metadata of the topics within 60 s\.$"):
         scripted(incomplete).partitions()
+
+
+def test_partitions_that_the_options_do_not_choose_may_lack_leaders(scripted):
+    found = scripted(metadata(topic("a", 1), leaderless("other")), subscribePattern="a.*").partitions()
+    assert found.partitions == [TopicPartition("a", 0)]
+    with pytest.raises(TimeoutError):
+        scripted(metadata(topic("a", 1), leaderless("a2")), subscribePattern="a.*").partitions()
+    half = TopicInfo("a", ZERO_UUID, False, (PartitionInfo(0, 1, 0), PartitionInfo(1, -1, 0)))
+    assert len(scripted(metadata(half), assign='{"a": [0]}').partitions().partitions) == 1
+    with pytest.raises(TimeoutError):
+        scripted(metadata(half), assign='{"a": [0, 1]}').partitions()
 
 
 def test_a_topic_that_does_not_exist_is_missing_and_other_errors_are_raised(scripted):

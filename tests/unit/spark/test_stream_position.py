@@ -134,6 +134,23 @@ def test_a_topic_goes_and_comes_again(cluster):
         query.plan()
 
 
+@pytest.mark.parametrize("topic_id", [None, "new"])
+def test_a_batch_is_repeated_whose_topic_has_gone_or_was_created_again(cluster, topic_id):
+    query = Query(cluster, startingOffsets="earliest")
+    query.batch()
+    cluster.grow("a", 0, 5)
+    start, end = query.start, query.plan()
+    cluster.delete("a")
+    if topic_id is not None:
+        cluster.add("a", 50, 4, topic_id=topic_id)
+    with pytest.raises(DataLossError, match=r"Partition a-0 is gone|a-0 was deleted and created again"):
+        Query(cluster, start).position.ranges(start, end)
+    again = Query(cluster, start, failOnDataLoss="false")
+    assert again.position.ranges(start, end) == []
+    again.start = end
+    assert again.batch() == ([] if topic_id is None else [("a-0", 0, 50), ("a-1", 0, 4)])
+
+
 def test_the_log_lost_its_beginning(cluster):
     for fails in ("true", "false"):
         query = Query(cluster, startingOffsets='{"a": {"0": 2, "1": 0}}', failOnDataLoss=fails)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import socket
 import urllib.error
 import urllib.request
 from argparse import Namespace
@@ -134,3 +135,14 @@ def test_a_job_is_observed_while_its_queries_run():
     with Observation(streams, Namespace(http="127.0.0.1:0"), LivePage("t")):
         assert len(streams.listeners) == 1
     assert streams.listeners == []
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_the_page_may_have_an_address_of_ipv6():
+    server = PageServer("[::1]:0", LivePage("t"), str)
+    server.start()
+    try:
+        with socket.create_connection(("::1", server.port), 10):
+            pass
+    finally:
+        server.stop()

@@ -126,3 +126,10 @@ def test_an_error_is_limited_in_length():
         found = error_text(error)
     assert found.name == "ValueError"
     assert len(found.message.encode()) <= 1024 and len(found.trace.encode()) <= 4096
+
+
+@pytest.mark.parametrize("is_dead", [False, True])
+def test_an_error_with_half_a_surrogate_pair_has_headers(is_dead):
+    found = error_text(ValueError("No file caf\udce9"))  # as os.fsdecode makes of a name that is not UTF-8
+    headers = dict(headers_after_failure((), STATE, found, "group", is_dead=is_dead))
+    assert headers["kafkapy.retry.error"] == b"ValueError: No file caf?"

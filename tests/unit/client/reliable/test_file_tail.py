@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -33,3 +35,47 @@ def test_a_file_that_appears_again_in_time_is_not_forgotten(tmp_path: Path, monk
     assert followed_after(1) == [str(path)], "the time since the first disappearance does not count"
     assert followed_after(FORGETS_AFTER_S - 1) == [str(path)]
     assert followed_after(1) == []
+
+
+class MemoryProducer:
+    """A producer that stores what is sent."""
+
+    def __init__(self) -> None:
+        self.config = {"transaction.timeout.ms": 10_000}
+        self.sent: list[tuple[str, bytes, bytes | None, tuple[tuple[str, bytes], ...]]] = []
+
+    def begin_transaction(self) -> None:
+        pass
+
+    def commit_transaction(self) -> None:
+        pass
+
+    def close(self, timeout: float) -> None:
+        pass
+
+    def send(self, topic: str, value: bytes, key: bytes | None = None, headers: Any = ()) -> None:
+        self.sent.append((topic, value, key, headers))
+
+
+def test_a_file_whose_name_is_not_utf_8_is_followed(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/caf\xe9.log"
+    Path(os.fsdecode(name)).write_text("line\n")
+    producer = MemoryProducer()
+    with FileTail([str(tmp_path / "*.log")], "lines", {}, name="n") as tail:
+        tail._producer = producer  # type: ignore[assignment]
+        assert tail.run_once() == 1
+        (topic, value, _, headers), (_, _, key, _) = producer.sent
+        assert (topic, value, headers) == ("lines", b"line", (("kafkapy.file", name),))
+        assert key is not None and key.endswith(b":n:" + name)
+
+
+def test_a_file_that_appears_later_is_read_from_its_beginning(tmp_path: Path) -> None:
+    (tmp_path / "old.log").write_text("before\n")
+    producer = MemoryProducer()
+    with FileTail([str(tmp_path / "*.log")], "lines", {}, begins_at_end=True) as tail:
+        tail._producer = producer  # type: ignore[assignment]
+        assert tail.run_once() == 0
+        (tmp_path / "new.log").write_text("first\n")
+        tail._find_at_s = 0.0
+        assert tail.run_once() == 1
+        assert producer.sent[0][1] == b"first"

@@ -126,3 +126,47 @@ def test_a_file_may_be_read_from_its_end(path):
     assert reader.lines() == []
     append(path, "3\n")
     assert reader.lines() == ["3"]
+
+
+def test_a_file_without_a_stored_position_is_read_again_from_where_it_began(path):
+    reader = Reader(path, begins_at_end=True)
+    append(path, "3\n")
+    assert reader.lines() == ["3"]
+    reader.file.seek(None)  # the transaction of the line was aborted
+    assert reader.lines() == ["3"]
+    path.rename(path.with_name("app.log.1"))
+    path.write_text("4\n")
+    reader.file.seek(None)
+    assert reader.lines() == ["3", "4"]
+
+
+def test_rotations_of_a_file_that_is_read_slowly_lose_no_line(path):
+    reader = Reader(path)
+    assert reader.lines() == ["1", "2"]
+    append(path, "3\n")
+    path.rename(path.with_name("app.log.2"))
+    path.with_name("app.log.1").write_text("4\n")
+    path.with_name("app.log.err").write_text("of another log\n")
+    path.write_text("5\n")
+    for number, name in enumerate(("app.log.2", "app.log.1", "app.log.err", "app.log")):
+        os.utime(path.with_name(name), (1000 + number, 1000 + number))
+    assert reader.lines() == ["3", "4", "5"]
+    assert reader.counts == {"rotated": 2}
+
+
+def test_lines_before_a_read_error_are_returned(path, monkeypatch):
+    reader = Reader(path)
+    monkeypatch.setattr(followed_file, "MOST_LINE_BYTES", 1)
+    monkeypatch.setattr(followed_file, "_PART_BYTES", 2)
+    calls = []
+    pread = os.pread
+
+    def fails_at_the_third_call(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3:  # the first one reads the beginning
+            raise OSError(5, "Input/output error")
+        return pread(*arguments)
+
+    monkeypatch.setattr(followed_file.os, "pread", fails_at_the_third_call)
+    assert [each.content for each in reader.file.read(1 << 20)] == [b"1"]
+    assert [each.content for each in reader.file.read(1 << 20)] == [b"2"]

@@ -10,10 +10,12 @@ from kafkapy.client.reliable.mirror_offsets import (
     MOST_RUNS,
     OffsetMap,
     Run,
+    pack_position,
     pack_runs,
     parse_position_key,
     position_key,
     runs_of,
+    unpack_position,
     unpack_runs,
 )
 from kafkapy.types import TopicPartition
@@ -54,6 +56,19 @@ def test_the_stored_forms_are_read_again():
     runs = [Run(1, 2, 3), Run(9, 10**12, 1)]
     assert unpack_runs(pack_runs(runs)) == runs
     assert parse_position_key(position_key(TopicPartition("a:b", 3))) == ("a:b", 3)
+
+
+def test_a_source_that_was_created_again_has_runs_of_its_own():
+    offsets = OffsetMap()
+    offsets.add(Run(0, 0, 10))
+    offsets.add(Run(0, 10, 3))
+    offsets.add(Run(3, 13, 3))
+    assert [offsets.translate(each) for each in (0, 2, 5, 9)] == [10, 12, 15, 16]
+
+
+def test_positions_have_the_id_of_their_topic_if_it_is_known():
+    assert unpack_position(pack_position(7, "AAAAAAAAAAAAAAAAAAAAAQ")) == (7, "AAAAAAAAAAAAAAAAAAAAAQ")
+    assert unpack_position(pack_position(7)) == unpack_position(b"7") == (7, "")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\x01", b"\x92\x01\x02", b"\x91\x02", b"\x94\x01\xa1a\x01\x01"])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from threading import Event
+import time
+from threading import Event, Thread
 
 import pytest
 
@@ -74,6 +75,40 @@ def test_a_channel_that_cannot_connect_drops():
     assert channel.flush(PATIENCE_S)
     channel.close()
     assert channel.dropped == 1
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("can't start new thread"), TypeError("no number")])
+def test_an_unexpected_error_does_not_end_the_thread(failure):
+    producer, failures = SlowProducer(), [failure]
+    producer.is_released.set()
+
+    def make():
+        if failures:
+            raise failures.pop()
+        return producer
+
+    channel = SideChannel(make)
+    channel.put(Output("t", b"1"))
+    channel.put(Output("t", b"2"))
+    assert channel.flush(PATIENCE_S)
+    channel.close()
+    assert (channel.sent, channel.dropped) == (1, 1)
+
+
+def test_records_that_are_left_at_the_end_are_dropped_by_name():
+    producer, dropped = SlowProducer(), []
+    channel = SideChannel(lambda: producer, on_drop=dropped.append)
+    for each in range(3):
+        channel.put(Output("t", b"%d" % each))
+    assert producer.has_begun.wait(PATIENCE_S)
+    closer = Thread(target=channel.close, args=(0.0,))
+    closer.start()
+    while channel._end_s is None:
+        time.sleep(0.001)
+    producer.is_released.set()
+    closer.join(PATIENCE_S)
+    assert (channel.dropped, [each.value for each in dropped]) == (2, [b"1", b"2"])
+    assert channel.flush(0)
 
 
 class Kept(logging.Handler):
