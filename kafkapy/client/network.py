@@ -16,7 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from kafkapy.client.broker_connections import NEVER, BrokerConnections
@@ -60,6 +60,10 @@ class Network(BrokerConnections):
         self.lock = threading.Lock()
         self.tasks: list[Task] = []
         self.metadata = MetadataUpdater(self, config)
+        # A thread that waits may read the pipe while another one closes the client. Without the lock, it could read a
+        # file that has got the number of the closed descriptor.
+        self._pipe_lock = threading.RLock()  # a signal handler may call `wakeup` while its thread has the lock
+        self._is_pipe_open = True
         self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._selector.register(self._wake_reader, selectors.EVENT_READ)
         self._thread_wanted = threading.Event()
@@ -212,8 +216,10 @@ class Network(BrokerConnections):
             if self._security is not None:
                 self._security.close()
             self._selector.close()
-            os.close(self._wake_reader)
-            os.close(self._wake_writer)
+            with self._pipe_lock:
+                self._is_pipe_open = False
+                os.close(self._wake_reader)
+                os.close(self._wake_writer)
 
     def metadata_age_s(self) -> float:
         """Returns the seconds since the last metadata response, or since the client was made."""
@@ -224,13 +230,9 @@ class Network(BrokerConnections):
         return self._closed
 
     def _wake(self) -> None:
-        try:
-            os.write(self._wake_writer, b"w")
-        except BlockingIOError:
-            return  # the pipe is full of wake-ups
-        except OSError:
-            if not self._closed:
-                raise
+        with self._pipe_lock, suppress(BlockingIOError):  # raised if the pipe is full of wake-ups
+            if self._is_pipe_open:
+                os.write(self._wake_writer, b"w")
 
     def _wake_by(self, due_ms: int) -> None:
         """Wakes the threads that sleep, unless one of them wakes at the monotonic time `due_ms` or earlier."""
@@ -279,10 +281,9 @@ class Network(BrokerConnections):
         self._uncounted_waits_ns.append(time.monotonic_ns() - began_ns)
         for key, _ in ready:
             if key.fd == self._wake_reader:
-                try:
-                    os.read(self._wake_reader, 4096)
-                except BlockingIOError:
-                    continue  # another thread has emptied the pipe
+                with self._pipe_lock, suppress(BlockingIOError):  # raised if another thread has emptied the pipe
+                    if self._is_pipe_open:
+                        os.read(self._wake_reader, 4096)
 
     def _step_before_sleep(self) -> int:
         """Runs one step with the lock held; returns the monotonic time (ms) until which the thread may sleep.

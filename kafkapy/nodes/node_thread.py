@@ -14,6 +14,7 @@ import selectors
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from kafkapy.client.connection import Connection
@@ -245,7 +246,8 @@ class NodeThread:
         monotonic_ms = self.clock.monotonic_ms()
         for key, _ in ready:
             if key.data is None:
-                os.read(self._wake_reader, 4096)
+                with suppress(BlockingIOError):  # raised if the pipe is empty; the thread must go on in any case
+                    os.read(self._wake_reader, 4096)
             else:
                 self._step(key.data, monotonic_ms)
 
