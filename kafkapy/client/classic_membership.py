@@ -209,7 +209,7 @@ class ClassicMembership(GroupMembership):
         """Assigns the partitions as the group's leader, and sends SyncGroup with the assignments.
 
         If the metadata of a topic are not known yet, requests them and sends nothing. The partitions are then assigned
-        after the metadata have arrived. An error of the assignor is stored in `fatal`, so that `poll` raises it.
+        after the metadata have arrived. After an error of the assignor, sends nothing; `poll` raises the error.
         """
         assert self._joined is not None
         members = {
@@ -224,16 +224,16 @@ class ClassicMembership(GroupMembership):
         counts = {topic: len(cluster.topics[topic].partitions) for topic in topics if topic in cluster.topics}
         try:
             assigned = self._assignor.assign(members, counts, cluster.racks(counts))
-        except Exception as error:  # of an assignor of the application
-            self.fatal = error
-            return
-        log.info("Group %s: %s by %s", self._coordinator.key, assigned, self._assignor.name)
-        self._sync(
-            [
+            assignments = [
                 SyncGroupRequest.SyncGroupRequestAssignment(member_id=each, assignment=encode_assignment(partitions))
                 for each, partitions in assigned.items()
             ]
-        )
+        except Exception as error:  # of an assignor of the application
+            self.failure = error
+            self.phase, self.rejoin_wanted, self.reason = Phase.UNJOINED, True, f"rebalance failed due to {error}"
+            return
+        log.info("Group %s: %s by %s", self._coordinator.key, assigned, self._assignor.name)
+        self._sync(assignments)
 
     def _sync(self, assignments: list[SyncGroupRequest.SyncGroupRequestAssignment]) -> None:
         self.phase = Phase.SYNCING

@@ -277,15 +277,17 @@ class Connection:
         self.state = State.CLOSED
         self.failure = error
         self.was_idle = was_idle
-        self._on_close(self)
-        if self._tls is not None:
-            self._tls.send_close_notify()
-        self.socket.close()
-        pending = [request for _, request in self._in_flight] + list(self._waiting)
-        self._in_flight.clear()
-        self._waiting.clear()
-        for request in pending:
-            request.on_done(None, request.version, error)
+        try:
+            self._on_close(self)
+            if self._tls is not None:
+                self._tls.send_close_notify()
+        finally:
+            self.socket.close()
+            pending = [request for _, request in self._in_flight] + list(self._waiting)
+            self._in_flight.clear()
+            self._waiting.clear()
+            for request in pending:
+                request.on_done(None, request.version, error)
 
     def _is_established(self, monotonic_ms: int) -> bool:
         """Returns whether requests can be sent: the socket is connected to the broker, directly or through the proxy,

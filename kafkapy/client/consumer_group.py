@@ -180,21 +180,23 @@ class ConsumerGroup:
         return (
             self.commits.has_callbacks
             or membership.fatal is not None
+            or membership.failure is not None
             or (self._subscription.is_automatic and (membership.rejoin_wanted or membership.new_assignment is not None))
         )
 
     def poll(self, end_ms: int) -> None:
         """Runs callbacks, rebalances and commits as far as they are due; blocks until `end_ms` (monotonic) at most.
 
-        Raises the membership's fatal error.
+        Raises the membership's error.
         """
         now = self._network.clock.monotonic_ms()
         self._membership.last_poll_ms = now
         self.commits.call_back()
         if self._subscription.is_automatic:
             self._rebalance(end_ms)
-        if self._membership.fatal is not None:
-            raise self._membership.fatal
+        failure, self._membership.failure = self._membership.failure, None
+        if self._membership.fatal is not None or failure is not None:
+            raise self._membership.fatal or failure  # type: ignore[misc]
         self.commits.commit_if_due(now)
 
     def _rebalance(self, end_ms: int) -> None:
@@ -217,7 +219,7 @@ class ConsumerGroup:
             if membership.new_assignment is None:
                 left_ms = end_ms - self._network.clock.monotonic_ms()
                 self._network.wait_until(self._has_result, max(left_ms, 0) / 1000)
-            if membership.fatal is not None:
+            if membership.fatal is not None or membership.failure is not None:
                 return
             if membership.new_assignment is not None:
                 self._apply_assignment()
@@ -226,13 +228,14 @@ class ConsumerGroup:
 
     def _has_result(self) -> bool:
         membership = self._membership
-        return membership.new_assignment is not None or membership.fatal is not None or membership.is_lost
+        has_failed = membership.fatal is not None or membership.failure is not None
+        return membership.new_assignment is not None or has_failed or membership.is_lost
 
     def _revoke_before_join(self) -> None:
         """Drops all partitions before joining, if the membership was lost or the protocol is eager.
 
         If the membership was lost, calls `on_partitions_lost`. Otherwise commits if auto-commit is on, and calls
-        `on_partitions_revoked`. A cooperative member that was not lost keeps its partitions.
+        `on_partitions_revoked`. A cooperative member that was not lost commits too, and keeps its partitions.
         """
         membership = self._membership
         owned = sorted(self._subscription.partitions)
@@ -246,6 +249,8 @@ class ConsumerGroup:
                 self._notify("on_partitions_revoked", owned)
             finally:
                 self._drop(owned)
+        else:
+            self._commit_before_loss()
 
     def _apply_assignment(self) -> None:
         """Revokes the partitions that are not in the new assignment, then adds the new ones."""
@@ -310,7 +315,9 @@ class ConsumerGroup:
         if membership.is_lost or membership.identity.generation < 0:
             self._notify("on_partitions_lost", owned)
         else:  # also within a rebalance, in which a cooperative member keeps its partitions
-            self.commits.commit_before_loss(timeout_s)
+            # The coordinator may read the commit only after the other members have joined too.
+            is_joining = not membership.is_member
+            self.commits.commit_before_loss(min(timeout_s, LONGEST_LEAVING_S) if is_joining else timeout_s)
             self._notify("on_partitions_revoked", owned)
         has_left: list[bool] = []
         with self._network.lock:

@@ -62,6 +62,7 @@ class ConsumerMembership(GroupMembership):
 
     _API = ApiKey.CONSUMER_GROUP_HEARTBEAT
     REPORTS_NO_CHANGE = False
+    COMMITS_BEFORE_JOINING = True
 
     def __init__(
         self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig

@@ -25,12 +25,15 @@ class GroupMembership(ABC):
 
     It owns the member's identity and the requests to the coordinator. The application sees a rebalance only within
     `poll`: `poll` starts to join, and `new_assignment` keeps the result of the last rebalance until `poll` applies it.
-    `fatal` is an error that the membership cannot recover from. `last_identity` is the identity with which the consumer
+    `fatal` is an error that the membership cannot recover from. `failure` is an error that `poll` raises once; the next
+    `poll` joins again. `last_identity` is the identity with which the consumer
     was a member last; it stays if the membership is lost, so that commits with it are refused.
     """
 
     # Whether the rebalance listener is notified of an assignment that changes nothing, as by Java's consumer.
     REPORTS_NO_CHANGE = True
+    # Whether a consumer may commit before it has been a member. The coordinator accepts it if the group has no members.
+    COMMITS_BEFORE_JOINING = False
 
     def __init__(
         self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
@@ -44,6 +47,7 @@ class GroupMembership(ABC):
         self.is_lost = False  # the group has assigned the partitions to other members
         self.new_assignment: list[TopicPartition] | None = None
         self.fatal: Exception | None = None
+        self.failure: Exception | None = None
         self.last_poll_ms = 0
 
     @property

@@ -128,11 +128,12 @@ class OffsetCommits:
     def _send(self, offsets: Offsets, on_done: OnCommitted) -> None:
         """Sends a commit, with `Network.lock` held; calls `on_done` with its error, or with None after a success.
 
-        A consumer that has subscribed to topics and is not a member of its group must not commit: the group accepts
-        commits of others while it has no members, and they could overwrite those of a later member.
+        A consumer that has subscribed to topics and has lost its membership must not commit: the group accepts commits
+        of others while it has no members, and they could overwrite those of a later member.
         """
-        identity = self._membership.identity
-        if self._subscription.is_automatic and identity.generation < 0:
+        membership, identity = self._membership, self._membership.identity
+        may_commit = membership.COMMITS_BEFORE_JOINING and membership.last_identity.generation < 0
+        if self._subscription.is_automatic and identity.generation < 0 and not may_commit:
             on_done(ApiError(Error.UNKNOWN_MEMBER_ID, _NO_MEMBER))
         else:
             commit_offsets(self._network, self._coordinator, identity, offsets, on_done)

@@ -250,7 +250,7 @@ class ReplicaAlterLogDirsManager:
 
     def _move(self, move: Move) -> None:
         current, future = move.current, move.future
-        partition, source = current.topic_partition, current.directory
+        partition = current.topic_partition
         replica = FutureReplica(current, future)
         throttle = IoThrottle(self._rate, self._clock, lambda wait_ms: self._wait(move, wait_ms))
         self._cleaner.pause(partition)
@@ -265,7 +265,7 @@ class ReplicaAlterLogDirsManager:
                 raise
             future.flush()
             self._log_manager.finish_replacement(current, future)
-            self._cleaner.move_checkpoint(future, source)
+            self._cleaner.move_checkpoint(current, future)
             logger.info("The current replica of %s is now in %s", partition, future.directory.path)
         finally:
             replica.close()

@@ -81,6 +81,12 @@ class Selection(NamedTuple):
     pattern: str | None = None
     partitions: tuple[TopicPartition, ...] = ()
 
+    def may_have(self, partition: TopicPartition) -> bool:
+        """Returns whether the partition is selected if it exists."""
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, partition.topic) is not None
+        return partition.topic in self.topics or partition in self.partitions
+
 
 class ClientProperties(dict[str, str]):
     """The properties of a Kafka client. Its representation hides passwords, keys and certificates."""

@@ -113,6 +113,8 @@ class StreamPosition:
             report_loss(loss, fails=fails)
         found, self._found = self._found or self._cluster.partitions(), None
         wanted = [*plan.unknown, *(each.partition for each in plan.ranges)]
+        if not frozenset(wanted) <= frozenset(found.partitions):
+            found = self._cluster.partitions()  # a broker that has just started may not have known all topics
         present = self._present(wanted, last, found)
         starts = self._cluster.earliest([each for each in plan.unknown if each in present])
         ranges = [each for each in plan.ranges if each.partition in present]
@@ -126,14 +128,17 @@ class StreamPosition:
     def _present(
         self, partitions: list[TopicPartition], end: StreamOffset, found: SourcePartitions
     ) -> frozenset[TopicPartition]:
-        """Returns those of the partitions that are in `found` and of the topics that `end` refers to.
+        """Returns those of the partitions that are in `found` and of the topics that `end` refers to, and those that
+        the options do not select any more, which cannot be in `found`.
 
         Reports a loss for each of the others.
         """
         known, now = frozenset(found.partitions), StreamOffset({}, found.ids)
         present = set()
         for each in partitions:
-            if each not in known:
+            if not self._options.selection.may_have(each):
+                present.add(each)
+            elif each not in known:
                 report_loss(f"Partition {each} is gone", fails=self._options.fail_on_data_loss)
             elif not end.is_same_topic(now, each.topic):
                 loss = f"The topic of partition {each} was deleted and created again"

@@ -96,8 +96,11 @@ class FutureLogs:
         records remain deleted: each log takes over a higher start offset of the other, and `write_log_start_offsets` is
         called before a current log is deleted. Raises OSError or StorageError.
         """
+        had_current = frozenset(current_logs)
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)
+            if partition not in self._logs or (current is None and partition in had_current):
+                continue  # a log directory has failed since the loop began
             assigned = is_assigned(future.topic_id, partition, future.directory.directory_id)
             if current is not None and current.topic_id == future.topic_id:
                 if future.log_start_offset > future.segments.first.base_offset:  # it was the current log already
@@ -120,6 +123,9 @@ class FutureLogs:
                 follow_start(future, current.log_start_offset)
                 future.flush()
                 write_log_start_offsets()
+                if not future.directory.is_online:
+                    current_logs[partition] = current
+                    continue
                 self.discard_files(current)
             self.rename_promoted(future)
 

@@ -50,14 +50,23 @@ class FutureReplica:
         try:
             return self._copy_next()
         except FileNotFoundError:
-            # Retention has deleted the segment that was about to be opened; the log now starts after it.
-            self._start_over()
-            return self._copy_next()
+            return self._copy_after_deletion()
         except (ApiError, ValueError):  # a piece was read that a truncation has just replaced
             if self._truncations == current.truncations:
                 raise
             self._start_over()
             return self._copy_next()
+
+    def _copy_after_deletion(self) -> int:
+        """Copies the next batches although the segment that was about to be opened has been deleted, by retention or by
+        a truncation. Returns 0 while a truncation is still deleting segments."""
+        self._start_over()
+        try:
+            return self._copy_next()
+        except FileNotFoundError:
+            if any(segment.is_deleted for segment in self.current.segments):
+                return 0
+            raise
 
     def _start_over(self) -> None:
         """Empties the future log, because its records are no longer in the current log."""

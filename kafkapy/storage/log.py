@@ -323,8 +323,7 @@ class Log(FollowerAppends):
 
     def remove_expired_producers(self) -> int:
         """Removes producers that have appended nothing for `producer.id.expiration.ms`; returns their number."""
-        ports = self._ports
-        return self.producers.remove_expired(ports.clock.wall_ms(), ports.producer_expiration_ms)
+        return self.producers.remove_expired(self._ports.clock.wall_ms(), self._ports.producer_expiration_ms)
 
     # -- roll, flush ---------------------------------------------------------------------------------------------
 
@@ -394,7 +393,7 @@ class Log(FollowerAppends):
         """
         path = self.path
         truncations, names_version = self._truncations, self._names_version
-        # The log may have been truncated since the flush of a rolled segment was requested.
+        # The log may have been truncated since a flush was requested.
         end_offset = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
         rolled, snapshots = tuple(self._unsynced_segments), tuple(self._unsynced_snapshots)
         if self._is_deleted or (
@@ -526,6 +525,7 @@ class Log(FollowerAppends):
             self.truncate_fully_and_start_at(offset)
             return True
         try:
+            self._truncations += 1  # also at the end: a copy that is made in between is recognized as outdated
             doomed = [segment for segment in self.segments if segment.base_offset > offset]
             self._delete_segments(doomed)
             active = self.segments.active
@@ -553,10 +553,10 @@ class Log(FollowerAppends):
         self._check_offsets()
 
     def _restart_at(self, offset: int, log_start_offset: int) -> None:
-        ports = self._ports
+        self._truncations += 1
         doomed = list(self.segments)
         self._delete_files(doomed)
-        created = LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms())
+        created = LogSegment.create(self.path, offset, self.config, self._ports.filesystem, self._ports.clock.wall_ms())
         self.segments.replace_all(created)
         self._sync_deletion(doomed)
         self.producers.delete_snapshots(after=-1)
@@ -579,7 +579,7 @@ class Log(FollowerAppends):
         self.log_start_offset = start_offset
         self.high_watermark = max(start_offset, min(self.high_watermark, end_offset))
         if is_lowered:
-            self._ports.write_recovery_points()
+            self._ports.write_recovery_points(self.directory)
 
     def _reload_producers(self) -> None:
         ports = self._ports

@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from kafkapy._core.bytes.segment_scan import first_batch_timestamp
 from kafkapy.errors import StorageError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.checkpoint import MalformedCheckpoint, OffsetCheckpointFile
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_cleaner_selection import (
@@ -52,6 +53,13 @@ class CleaningAborted(Exception):
     pass repeats the work."""
 
 
+class _Checkpoint(NamedTuple):
+    """The offset at which the last pass over a log ended. A later log with the partition's name has no part in it."""
+
+    log: Log
+    offset: int
+
+
 class LogCleanerManager:
     """The states of cleanings, the checkpoints and the uncleanable logs, all guarded by `_condition`. Any thread may
     use it.
@@ -68,9 +76,8 @@ class LogCleanerManager:
         self._condition = Condition()
         self._states: dict[TopicPartition, CleaningState] = {}
         self._pauses: dict[TopicPartition, int] = {}
-        self._offsets: dict[str, dict[TopicPartition, int]] = {}
+        self._checkpoints: dict[str, dict[TopicPartition, _Checkpoint]] = {}  # by the paths of log directories
         self._uncleanable: dict[TopicPartition, Log] = {}
-        self._topic_ids: dict[TopicPartition, bytes] = {}
         self.max_dirty_percent = 0
 
     # -- choosing ------------------------------------------------------------------------------------------------
@@ -106,19 +113,11 @@ class LogCleanerManager:
             for partition, log in list(self._uncleanable.items()):
                 if logs.get(partition) is not log:
                     del self._uncleanable[partition]
-            self._forget_recreated(logs)
             return [
                 log
                 for partition, log in logs.items()
                 if log.config.is_compacted and partition not in self._states and partition not in self._uncleanable
             ]
-
-    def _forget_recreated(self, logs: dict[TopicPartition, Log]) -> None:
-        """Removes the checkpoints of partitions whose topic was deleted and created again with another topic id."""
-        for partition, log in logs.items():
-            if self._topic_ids.setdefault(partition, log.topic_id) != log.topic_id:
-                self._topic_ids[partition] = log.topic_id
-                self._offsets_in(log.directory).pop(partition, None)
 
     # -- states --------------------------------------------------------------------------------------------------
 
@@ -202,13 +201,14 @@ class LogCleanerManager:
     # -- checkpoints ---------------------------------------------------------------------------------------------
 
     def checkpoint_of(self, log: Log) -> int | None:
-        """Returns the offset at which the last pass over the log ended, or None if the checkpoint has no entry."""
+        """Returns the offset at which the last pass over the log ended, or None if the log has no checkpoint."""
         with self._condition:
-            return self._offsets_in(log.directory).get(log.topic_partition)
+            found = self._checkpoint_of(log)
+            return None if found is None else found.offset
 
     def advance_checkpoint(self, log: Log, first_dirty_offset: int, truncations: int | None = None) -> None:
-        """Writes `first_dirty_offset` as the log's checkpoint durably, and removes the entries of partitions that no
-        longer exist. A log that was deleted during its pass gets no checkpoint.
+        """Writes `first_dirty_offset` as the log's checkpoint durably, and removes the entries of logs that no longer
+        exist. A log that was deleted during its pass gets no checkpoint.
 
         The checkpoint does not change if the log was truncated during its pass: if `truncations`, the value of
         `log.truncations` when the pass began, is outdated.
@@ -216,19 +216,11 @@ class LogCleanerManager:
         If the file cannot be written, takes the directory offline and raises StorageError.
         """
         directory = log.directory
-        logs = {other.topic_partition: other for other in self._log_manager.logs()}
-        held = {partition for partition, other in logs.items() if other.directory is directory}
         with self._condition:
-            self._forget_recreated(logs)
-            offsets = self._offsets_in(directory)
-            if logs.get(log.topic_partition) is log and truncations in (None, log.truncations):
-                offsets[log.topic_partition] = first_dirty_offset
-            for partition in [partition for partition in offsets if partition not in held]:
-                del offsets[partition]
-            try:
-                directory.cleaner_offsets.write(offsets)
-            except OSError as error:
-                self._log_manager.take_offline(directory.path, error)
+            if truncations in (None, log.truncations):
+                self._checkpoints_in(directory)[log.topic_partition] = _Checkpoint(log, first_dirty_offset)
+            error = self._write(directory)
+            if error is not None:
                 raise StorageError(directory.path, f"Error while writing the cleaner's checkpoint: {error}") from error
 
     def truncate_checkpoint(self, log: Log) -> None:
@@ -237,42 +229,53 @@ class LogCleanerManager:
 
         Takes the directory offline if the file cannot be written.
         """
-        directory, end_offset = log.directory, log.log_end_offset
+        end_offset = log.log_end_offset
         with self._condition:
-            offsets = self._offsets_in(directory)
-            if offsets.get(log.topic_partition, -1) <= end_offset:
-                return
-            offsets[log.topic_partition] = end_offset
-            try:
-                directory.cleaner_offsets.write(offsets)
-            except OSError as error:
-                self._log_manager.take_offline(directory.path, error)
+            found = self._checkpoint_of(log)
+            if found is not None and found.offset > end_offset:
+                self._checkpoints_in(log.directory)[log.topic_partition] = _Checkpoint(log, end_offset)
+                self._write(log.directory)
 
-    def move_checkpoint(self, log: Log, source: LogDirectory) -> None:
-        """Moves the checkpoint of a log that was moved from the log directory `source`; takes a directory offline if
-        its file cannot be written. A log that was deleted meanwhile has no checkpoint."""
-        partition, target = log.topic_partition, log.directory
+    def move_checkpoint(self, replaced: Log, log: Log) -> None:
+        """Moves the checkpoint of `replaced` to `log`, which has replaced it in another log directory; takes a
+        directory offline if its file cannot be written."""
         with self._condition:
-            offset = self._offsets_in(source).pop(partition, None)
-            if offset is None:
-                return
-            if self._log_manager.get_log(partition) is log:
-                self._offsets_in(target)[partition] = offset
-            for directory in (target, source):
-                try:
-                    directory.cleaner_offsets.write(self._offsets_in(directory))
-                except OSError as error:
-                    self._log_manager.take_offline(directory.path, error)
+            found = self._checkpoint_of(replaced)
+            if found is not None:
+                self._checkpoints_in(log.directory)[log.topic_partition] = _Checkpoint(log, found.offset)
+                self._write(log.directory)
+                self._write(replaced.directory)
 
-    def _offsets_in(self, directory: LogDirectory) -> dict[TopicPartition, int]:
-        offsets = self._offsets.get(directory.path)
-        if offsets is None:
+    def _checkpoint_of(self, log: Log) -> _Checkpoint | None:
+        found = self._checkpoints_in(log.directory).get(log.topic_partition)
+        return found if found is not None and found.log is log else None
+
+    def _checkpoints_in(self, directory: LogDirectory) -> dict[TopicPartition, _Checkpoint]:
+        checkpoints = self._checkpoints.get(directory.path)
+        if checkpoints is None:
             offsets = read_checkpoint(directory.cleaner_offsets)
-            # A topic whose partition has an entry but no log was deleted before the start, and may be created again.
-            held = {log.topic_partition for log in self._log_manager.logs()}
-            offsets = {partition: offset for partition, offset in offsets.items() if partition in held}
-            self._offsets[directory.path] = offsets
-        return offsets
+            checkpoints = self._checkpoints[directory.path] = {
+                log.topic_partition: _Checkpoint(log, offsets[log.topic_partition])
+                for log in self._log_manager.logs()
+                if log.directory is directory and log.topic_partition in offsets
+            }
+        return checkpoints
+
+    def _write(self, directory: LogDirectory) -> OSError | None:
+        """Removes the checkpoints of logs that no longer exist, and writes the others durably.
+
+        If the file cannot be written, takes the directory offline and returns the error.
+        """
+        checkpoints = self._checkpoints_in(directory)
+        for partition, each in list(checkpoints.items()):
+            if self._log_manager.get_log(partition) is not each.log:
+                del checkpoints[partition]
+        try:
+            directory.cleaner_offsets.write({partition: each.offset for partition, each in checkpoints.items()})
+        except OSError as error:
+            self._log_manager.take_offline(directory.path, error)
+            return error
+        return None
 
 
 def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:

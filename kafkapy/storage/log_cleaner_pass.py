@@ -112,7 +112,7 @@ class CleaningPass:
             assert end_offset <= self._to_clean.first_uncleanable_offset, (end_offset, self._to_clean)
             return self._clean(end_offset)
         except FileNotFoundError as error:
-            if any(segment not in self._log.segments for segment in self._snapshot.segments):
+            if any(each.is_deleted or each not in self._log.segments for each in self._snapshot.segments):
                 raise SegmentsChanged(f"{error.filename} was deleted while it was cleaned") from error
             raise
         finally:

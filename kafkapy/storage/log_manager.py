@@ -138,10 +138,7 @@ class LogManager:
         """
         self._refuse_foreign_directories()
         for directory in self._online():
-            try:
-                directory.take_clean_shutdown_marker()
-            except OSError as error:
-                self.take_offline(directory.path, error)
+            self._attempt(directory, directory.take_clean_shutdown_marker)
         self._require_online()
         epochs = {directory.clean_broker_epoch for directory in self.directories if directory.is_online}
         is_complete = len(epochs) == 1 and all(directory.is_online for directory in self.directories)
@@ -468,30 +465,32 @@ class LogManager:
     def delete_log(self, partition: TopicPartition) -> None:
         """Removes a log from the table, renames its directory to `-delete` and deletes it after file.delete.delay.ms.
 
-        The same is done with the partition's future log, and with the log that a move has just replaced. Does nothing
-        if there are no logs.
-
-        The caller has removed the replica that used the log. The thread that owns the logs, the reactor's, may still
-        apply retention to the log, which then has no effect. The same thread closes the log's files. If another thread
-        closed a file, the kernel could give the file's descriptor to a new file while the owner still uses the
-        descriptor. Raises StorageError if the directory fails. Any thread may call it.
+        The same is done with the partition's future log and the log that a move has just replaced, if they exist. The
+        caller has removed the replica. The thread that owns the logs, the reactor's, may still apply retention to the
+        log, which then has no effect. The same thread closes the log's files: after a close by another thread, the
+        kernel could give a descriptor that the owner still uses to a new file. Raises StorageError if a directory
+        fails, after it has tried the others. Any thread may call it.
         """
+        failures: list[StorageError] = []
         with self._replacing:
             with self._lock:
                 logs = self._logs.pop(partition, None), self._replaced.pop(partition, None)
             for log in logs:
                 if log is not None and log.directory.is_online:
-                    self._discard(log, lambda of=log: self.futures.discard_files(of))  # type: ignore[misc]
+                    failures += self._discard(log, lambda of=log: self.futures.discard_files(of))  # type: ignore[misc]
         future = self.futures.get(partition)
         if future is not None:
-            self._discard(future, lambda: self.futures.discard(partition))
+            failures += self._discard(future, lambda: self.futures.discard(partition))
+        if failures:
+            raise failures[0]
 
-    def _discard(self, log: Log, action: Callable[[], None]) -> None:
+    def _discard(self, log: Log, action: Callable[[], None]) -> list[StorageError]:
         try:
             action()
         except OSError as error:
             self.take_offline(log.directory.path, error)
-            raise StorageError(log.directory.path, f"Error while deleting {log.topic_partition}: {error}") from error
+            return [StorageError(log.directory.path, f"Error while deleting {log.topic_partition}: {error}")]
+        return []
 
     # -- moving between directories ------------------------------------------------------------------------------
 
@@ -551,6 +550,8 @@ class LogManager:
         """
         directory = replaced.directory
         self.write_log_start_offsets()  # otherwise a kill soon after would bring deleted records back
+        if not promoted.directory.is_online:
+            raise StorageError(promoted.directory.path, f"{replaced} is kept, because the directory has failed")
         try:
             with self._replacing:
                 is_left = self._replaced.get(replaced.topic_partition) is replaced  # otherwise it was deleted
@@ -598,12 +599,13 @@ class LogManager:
         """
         return sum(log.remove_expired_producers() for log in self.logs())
 
-    def write_recovery_points(self) -> None:
-        """Checkpoints the recovery points; called every `log.flush.offset.checkpoint.interval.ms`."""
+    def write_recovery_points(self, only: LogDirectory | None = None) -> None:
+        """Checkpoints the recovery points, or those in `only`; called by `log.flush.offset.checkpoint.interval.ms`."""
         self._write_checkpoints(
             lambda directory: directory.recovery_points,
             lambda log: log.recovery_point,
             lambda: [*self.logs(), *self.futures.logs()],
+            only,
         )
 
     def write_log_start_offsets(self) -> None:
@@ -626,14 +628,16 @@ class LogManager:
         file_of: Callable[[LogDirectory], OffsetCheckpointFile],
         offset_of: Callable[[Log], int | None],
         logs: Callable[[], list[Log]],
+        only: LogDirectory | None = None,
     ) -> None:
-        offsets: dict[str, dict[TopicPartition, int]] = {directory.path: {} for directory in self._online()}
+        directories = [directory for directory in self._online() if only is None or directory is only]
+        offsets: dict[str, dict[TopicPartition, int]] = {directory.path: {} for directory in directories}
         with self._checkpoints_lock:
             for log in logs():
                 offset = offset_of(log)
                 if offset is not None and log.directory.path in offsets:
                     offsets[log.directory.path][log.topic_partition] = offset
-            for directory in self._online():
+            for directory in directories:
                 entries = offsets[directory.path]
                 self._attempt(directory, lambda to=directory, content=entries: file_of(to).write(content))  # type: ignore[misc]
 

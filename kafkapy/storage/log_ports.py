@@ -1,8 +1,11 @@
 """The dependencies of logs, in one object that all logs of a broker share."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.log_directory import LogDirectory
 from kafkapy.types import Clock
 
 Work = Callable[[], None]
@@ -18,9 +21,9 @@ class LogPorts:
 
     `run_in_background(work)` runs work soon, on any thread; by default it runs the work at once. `schedule(delay_ms,
     work)` runs work after a delay, on any thread. `on_io_error(directory, error)` is called before StorageError is
-    raised, and takes the log directory offline. `write_recovery_points()` is called when a truncation has lowered the
-    recovery point of a log, because what is appended next is not durable. `producer_expiration_ms` is
-    `producer.id.expiration.ms`.
+    raised, and takes the log directory offline. `write_recovery_points(directory)` is called when a truncation has
+    lowered the recovery point of a log in the directory, because what is appended next is not durable.
+    `producer_expiration_ms` is `producer.id.expiration.ms`.
     """
 
     __slots__ = (
@@ -41,7 +44,7 @@ class LogPorts:
         schedule: Callable[[int, Work], object],
         on_io_error: Callable[[str, Exception], None],
         run_in_background: Callable[[Work], None] = run_now,
-        write_recovery_points: Work = lambda: None,
+        write_recovery_points: Callable[[LogDirectory], object] = lambda directory: None,
         producer_expiration_ms: int = 86_400_000,
     ) -> None:
         self.filesystem = filesystem

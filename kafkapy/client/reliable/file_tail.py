@@ -85,6 +85,7 @@ class FileTail(Closing):
         self._positions: dict[str, FilePosition] = {}
         self._files: dict[str, FollowedFile] = {}
         self._gone_since_s: dict[str, float] = {}
+        self._renamed: set[str] = set()  # followed files that were read under other names; not in `__kafkapy_tail` yet
         self._find_at_s = 0.0
         self.counts: Counter[str] = Counter()
 
@@ -155,7 +156,9 @@ class FileTail(Closing):
             if lines:
                 changed.append((path, file))
         if found:
-            self._commit(producer, changed)
+            renamed = self._renamed - {path for path, _ in changed}
+            self._commit(producer, [*changed, *((path, self._files[path]) for path in renamed & self._files.keys())])
+            self._renamed.clear()
             self.counts["lines"] += found
         return found
 
@@ -223,10 +226,29 @@ class FileTail(Closing):
             has_wildcards = glob.has_magic(pattern)
             for path in glob.glob(pattern) if has_wildcards else [pattern]:
                 if path not in self._files:
-                    file = FollowedFile(Path(path), self.counts, begins_at_end=self._begins_at_end)
-                    file.seek(self._positions.get(path))
-                    self._files[path] = file
+                    self._files[path] = self._followed_from_now(path)
         self._begins_at_end = False  # a file that is found later is a new one
+
+    def _followed_from_now(self, path: str) -> FollowedFile:
+        """Returns a file that was found, at the position at which it is read on.
+
+        A pattern may also match the name that a rotation gives to a file, such as app.1.log. The file is then not read
+        again: the lines that are still missing have been read, or are read, under its former name.
+        """
+        position, begins_at_end = self._positions.get(path), self._begins_at_end
+        if position is None and self._is_read_already(path):
+            self._renamed.add(path)
+            begins_at_end = True
+        file = FollowedFile(Path(path), self.counts, begins_at_end=begins_at_end)
+        file.seek(position)
+        return file
+
+    def _is_read_already(self, path: str) -> bool:
+        try:
+            status = os.stat(path)
+        except OSError:
+            return False
+        return any(each.has_opened(status) for each in self._files.values())
 
     def _drop_producer(self) -> None:
         producer, self._producer = self._producer, None

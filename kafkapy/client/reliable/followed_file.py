@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+from collections import Counter, deque
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
@@ -20,8 +20,9 @@ HEAD_BYTES = 256
 MOST_LINE_BYTES = 512 << 10
 _PART_BYTES = 256 << 10
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
-# What follows the name in those of rotated files: nothing, or a number or a time.
-_ROTATED = re.compile(r"([-._]?[0-9][-._:+TZ0-9]*)?")
+# What follows the name in those of rotated files: nothing, a number after a separator, or a time.
+_ROTATED = re.compile(r"(([-._][0-9]|[0-9]{8})[-._:+TZ0-9]*)?")
+_REMEMBERED_FILES = 100
 
 
 class FilePosition(NamedTuple):
@@ -63,9 +64,9 @@ class FollowedFile:
         self._begins_at_end = begins_at_end
         self._file: BinaryIO | None = None
         self._offset = 0
-        self._later: list[Path] = []  # rotated files to read after the present one, the oldest first
         self._head = b""  # the first bytes of the present file, as far as they were read
         self._first: FilePosition | None = None  # where the first file was opened
+        self._opened: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED_FILES)  # device and inode of the last files
         self._has_vanished = False
 
     def close(self) -> None:
@@ -82,19 +83,15 @@ class FollowedFile:
         longer exists, counts it as lost and begins at the start of the file that has the path.
         """
         self.close()
-        self._later = []
         position = position or self._first
         if position is None:
             self._open(self.path, at_end=self._begins_at_end)
             return
-        siblings = self._siblings()
-        index = next((index for index, each in enumerate(siblings) if _is_at(each, position)), None)
-        if index is None:
+        found = next((each for each in self._siblings() if is_at(each, position)), None)
+        if found is None:
             self._counts["lost"] += 1
             self._open(self.path)
-            return
-        self._later = siblings[index + 1 :]
-        if self._open(siblings[index]):
+        elif self._open(found):
             self._offset = position.offset
 
     def position(self) -> FilePosition | None:
@@ -108,7 +105,11 @@ class FollowedFile:
     def is_gone(self) -> bool:
         """Returns whether no file has the path any more, and all files that had it were read to their ends."""
         is_read = self._file is None or os.fstat(self._file.fileno()).st_size <= self._offset
-        return is_read and not self._later and not self.path.exists()
+        return is_read and not self.path.exists() and (self._file is None or not self._successors())
+
+    def has_opened(self, status: os.stat_result) -> bool:
+        """Returns whether the file with this status is read or was read. The last hundred files are remembered."""
+        return (status.st_dev, status.st_ino) in self._opened
 
     def read(self, most_bytes: int) -> list[Line]:
         """Returns the next complete lines, together about `most_bytes`; [] if the file has no further complete line.
@@ -132,18 +133,37 @@ class FollowedFile:
 
     def _open(self, path: Path, *, at_end: bool = False) -> bool:
         try:
-            self._file = path.open("rb", buffering=0)
-            self._offset = os.fstat(self._file.fileno()).st_size if at_end else 0
-            self._first = self._first or self.position()
+            file = self._readable(path)
         except FileNotFoundError:
             return False
+        if file is not None:
+            self._begin(file, at_end=at_end)
+        return file is not None
+
+    def _readable(self, path: Path) -> BinaryIO | None:
+        """Opens a file; counts it and returns None if it cannot be read. Raises FileNotFoundError."""
+        try:
+            file = path.open("rb", buffering=0)
+            try:
+                os.pread(file.fileno(), 1, 0)
+            except OSError:
+                file.close()
+                raise
+        except FileNotFoundError:
+            raise
         except OSError:
-            self.close()
             self._counts["unreadable"] += 1
-            return False
+            return None
+        return file
+
+    def _begin(self, file: BinaryIO, *, at_end: bool = False) -> None:
+        self._file = file
+        status = os.fstat(file.fileno())
+        self._offset = status.st_size if at_end else 0
+        self._opened.append((status.st_dev, status.st_ino))
+        self._first = self._first or self.position()
         self._begins_at_end = False
         self._head = b""
-        return True
 
     def _read_lines(self, most_bytes: int) -> list[Line]:
         assert self._file is not None
@@ -190,22 +210,28 @@ class FollowedFile:
         Returns the last line of the present file if that has no newline, and otherwise nothing.
         """
         assert self._file is not None
-        if not self._later and self._has_name():
+        if self._has_name():
             return []
         rest = os.pread(self._file.fileno(), MOST_LINE_BYTES, self._offset)
         if b"\n" in rest:
             return []  # written since: the next call reads it
-        self._later = self._later or self._successors()
-        following = self._later.pop(0) if self._later else self.path
-        if not following.exists():
+        following = self._next_file()
+        if following is None:
             return []  # the name will be there again, and until then the old file may still grow
         self._counts["rotated"] += 1
         lines: list[Line] = []
         if rest:
             self._take(lines, rest)
         self.close()
-        self._open(following)
+        self._begin(following)
         return lines
+
+    def _next_file(self) -> BinaryIO | None:
+        """Opens the next file that can be read. Returns None if there is none, or if one is renamed at this moment."""
+        try:
+            return next((file for file in map(self._readable, self._successors()) if file is not None), None)
+        except FileNotFoundError:
+            return None
 
     def _has_name(self) -> bool:
         assert self._file is not None
@@ -234,6 +260,9 @@ class FollowedFile:
         mine = os.fstat(self._file.fileno())
         length = len(self.path.name)
         siblings = [each for each in self._siblings() if _ROTATED.fullmatch(each.name[length:])]
+        if siblings and siblings[-1] == self.path:  # which may be a link to one of the others
+            latest = self.path.stat()
+            siblings = [each for each in siblings if each == self.path or not _is_inode(each, latest)]
         for index, each in enumerate(siblings):
             if _is_inode(each, mine):
                 return siblings[index + 1 :]
@@ -249,7 +278,7 @@ def _is_inode(path: Path, wanted: os.stat_result) -> bool:
     return (found.st_ino, found.st_dev) == (wanted.st_ino, wanted.st_dev)
 
 
-def _is_at(path: Path, position: FilePosition) -> bool:
+def is_at(path: Path, position: FilePosition) -> bool:
     """Returns whether the file at `path` has the inode and the first bytes that the position names, and reaches its
     offset.
     """

@@ -263,7 +263,10 @@ class Mirror(Closing):
         if wanted != self._consumer.assignment():
             self._consumer.assign(wanted)
         ids = {name: uuid_to_string(found.topic_id) for name, found in described.items() if found.topic_id != ZERO_UUID}
-        self._seek(added | self._forget_former({each: ids.get(each.topic, "") for each in wanted}))
+        former = self._forget_former({each: ids.get(each.topic, "") for each in wanted})
+        self._seek(added - former)
+        if former:
+            self._consumer.seek_to_beginning(former)
 
     def _forget_former(self, topic_ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
         """Forgets the positions in former topics, whose names now belong to others; returns their partitions.

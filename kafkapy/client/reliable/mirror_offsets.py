@@ -4,7 +4,7 @@ does no I/O.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -58,17 +58,23 @@ class OffsetMap:
     def add(self, run: Run) -> None:
         """Adds a run after all others; does nothing if the map has the run's first record already.
 
-        If only the run's source offsets go back, it belongs to a source topic that was created again, and the runs of
-        the former topic are dropped.
+        If only the run's source offsets go back, the source partition was truncated there, or its topic was created
+        again. The copies of the former records at and after the run are dropped from the map.
         """
         last = self._runs[-1] if self._runs else Run(0, 0, 0)
         if run.source < last.source + last.length:
             if run.target < last.target + last.length:
                 return
-            self._runs.clear()
+            self._cut(run.source)
         self._runs.append(run)
         if len(self._runs) > 2 * MOST_RUNS:
             del self._runs[:-MOST_RUNS]
+
+    def _cut(self, source: int) -> None:
+        del self._runs[bisect_left(self._runs, source, key=lambda run: run.source) :]
+        if self._runs:
+            last = self._runs[-1]
+            self._runs[-1] = last._replace(length=min(last.length, source - last.source))
 
     def translate(self, source: int) -> int | None:
         """Returns the target offset of the first copied record at or after a source offset; None if the map is empty.

@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.client import TopicPartition
 from kafkapy.client.assignors import STICKY, Assignor
+from kafkapy.client.consumer_group import LONGEST_LEAVING_S
 from kafkapy.client.consumer_protocol import decode_assignment, decode_subscription
 from kafkapy.client.coordinator import MemberIdentity
 from kafkapy.errors import ApiError, Error
@@ -249,7 +250,26 @@ def test_a_cooperative_member_that_closes_within_a_rebalance_commits_what_it_has
                 break
         assert consumer.assignment()
     assert revoked == [TopicPartition("t", 0), TopicPartition("t", 1)]
-    assert len(coordinator.of(ApiKey.OFFSET_COMMIT)) == auto_commit
+    assert len(coordinator.of(ApiKey.OFFSET_COMMIT)) == 2 * auto_commit  # before it joins again, and when it closes
+
+
+def test_closing_within_a_rebalance_does_not_wait_for_the_other_members(coordinator):
+    """The coordinator reads the commit after it has answered JoinGroup, for which it awaits the other members."""
+    consumer = coordinator.consumer(group_id="g", partition_assignment_strategy="cooperative-sticky")
+    consumer.subscribe(["t"])
+    assigned(consumer)
+    consumer.seek(TopicPartition("t", 0), 5)
+    coordinator.answers[ApiKey.JOIN_GROUP] = lambda request, version: None
+    coordinator.refusals[ApiKey.HEARTBEAT] = [Error.REBALANCE_IN_PROGRESS]
+    joins = len(coordinator.of(ApiKey.JOIN_GROUP))
+    for _ in range(100):
+        consumer.poll(0.2)
+        if len(coordinator.of(ApiKey.JOIN_GROUP)) > joins:
+            break
+    coordinator.answers[ApiKey.OFFSET_COMMIT] = coordinator.answers[ApiKey.LEAVE_GROUP] = lambda request, version: None
+    began_ms = coordinator.clock.monotonic_ms()
+    consumer.close(60)
+    assert coordinator.clock.monotonic_ms() - began_ms <= 2 * 1000 * LONGEST_LEAVING_S + 1000
 
 
 def test_committed_offsets_that_are_not_stable_are_fetched_again_after_the_backoff(coordinator):
@@ -274,16 +294,26 @@ def test_committed_offsets_that_are_not_stable_are_fetched_again_after_the_backo
         assert began[-1] - began[0] > 5000
 
 
-def test_the_error_of_an_assignor_is_raised_by_each_poll_and_the_network_goes_on(coordinator, caplog):
-    def fail(members, counts, racks):
-        raise ValueError("cannot assign")
+@pytest.mark.parametrize("result", [ValueError("cannot assign"), None], ids=["an error", "no assignment"])
+def test_the_error_of_an_assignor_is_raised_by_one_poll_and_the_next_one_joins_again(coordinator, caplog, result):
+    outcomes = [result, result]
 
-    with consumer_of(coordinator, partition_assignment_strategy=[Assignor("failing", fail)]) as consumer:
+    def assign(members, counts, racks):
+        if not outcomes:
+            return {member: [TopicPartition("t", 0)] for member in members}
+        outcome = outcomes.pop()
+        if outcome is not None:
+            raise outcome
+        return outcome
+
+    with consumer_of(coordinator, partition_assignment_strategy=[Assignor("failing", assign)]) as consumer:
         consumer.subscribe(["t"])
         for _ in range(2):
-            with pytest.raises(ValueError, match="cannot assign"):
+            with pytest.raises((ValueError, AttributeError), match=r"cannot assign|items"):
                 assigned(consumer)
-        assert len(consumer.partitions_for("t")) == 2
+        assigned(consumer)
+        assert consumer.assignment() == {TopicPartition("t", 0)}
+        assert len(coordinator.of(ApiKey.JOIN_GROUP)) >= 3
     assert "network loop failed" not in caplog.text
 
 

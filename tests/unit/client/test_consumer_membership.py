@@ -322,3 +322,21 @@ def test_commits_carry_the_member_and_its_epoch(coordinator):
         assert (outside.member_id, outside.generation_id_or_member_epoch) == ("", -1)
         assert inside.generation_id_or_member_epoch == 1
         assert inside.member_id == coordinator.heartbeats[0].member_id
+
+
+def test_a_consumer_may_commit_before_it_joins_and_not_after_it_was_fenced(coordinator):
+    with coordinator.consumer(group_id="g", group_protocol="consumer", enable_auto_commit=False) as consumer:
+        consumer.subscribe(["t"])
+        consumer.commit({TopicPartition("t", 0): 5})
+        assert [each.generation_id_or_member_epoch for each in coordinator.of(ApiKey.OFFSET_COMMIT)] == [-1]
+        coordinator.give({coordinator.t: [0]})
+        for _ in range(20):
+            consumer.poll(POLL_S)
+        assert consumer.assignment()
+        coordinator.refusals = [(Error.FENCED_MEMBER_EPOCH, "")]
+        for _ in range(10):
+            coordinator.clock.advance(INTERVAL_MS)
+            consumer.partitions_for("t")
+        with pytest.raises(ApiError, match="not part of an active group"):
+            consumer.commit({TopicPartition("t", 0): 6})
+        assert len(coordinator.of(ApiKey.OFFSET_COMMIT)) == 1

@@ -7,6 +7,7 @@ import pytest
 from kafkapy.errors import ApiError, ConfigError
 from kafkapy.spark.data_loss import DataLossError
 from kafkapy.spark.options import read_options
+from kafkapy.spark.source_cluster import SourcePartitions
 from kafkapy.spark.stream_position import StreamPosition
 from kafkapy.types import TopicPartition
 from tests.memory_source_cluster import MemorySourceCluster
@@ -149,6 +150,33 @@ def test_a_batch_is_repeated_whose_topic_has_gone_or_was_created_again(cluster, 
     assert again.position.ranges(start, end) == []
     again.start = end
     assert again.batch() == ([] if topic_id is None else [("a-0", 0, 50), ("a-1", 0, 4)])
+
+
+def test_a_repeated_batch_keeps_a_topic_that_is_not_selected_any_more(cluster, monkeypatch):
+    query = Query(cluster, startingOffsets="earliest")
+    query.batch()
+    cluster.grow("a", 0, 5)
+    start, end = query.start, query.plan()
+    expected = query.position.ranges(start, end)
+    narrower = Query(cluster, start, subscribe="b")
+    selected = SourcePartitions([TopicPartition("b", 0)], {"b": "id-of-b"}, [])
+    monkeypatch.setattr(narrower.position._cluster, "partitions", lambda: selected)
+    assert narrower.position.ranges(start, end) == expected != []
+
+
+def test_a_topic_that_one_look_up_does_not_find_is_not_gone(cluster, monkeypatch):
+    """A broker that has just started may not know all topics yet."""
+    query = Query(cluster, startingOffsets="earliest")
+    query.batch()
+    cluster.grow("a", 0, 5)
+    start, end = query.start, query.plan()
+    expected = query.position.ranges(start, end)
+    again = Query(cluster, start)
+    look_up = again.position._cluster.partitions
+    empty = look_up()._replace(partitions=[], ids={}, missing=["a"])
+    answers = [empty]
+    monkeypatch.setattr(again.position._cluster, "partitions", lambda: answers.pop() if answers else look_up())
+    assert again.position.ranges(start, end) == expected != []
 
 
 def test_the_log_lost_its_beginning(cluster):

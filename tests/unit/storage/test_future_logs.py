@@ -322,3 +322,37 @@ def test_deleted_records_remain_deleted_after_a_move(harness, is_finished):
     log = manager.get_log(T0)
     assert (log.directory.path, log.log_start_offset) == (str(harness.paths[1]), 3)
     manager.unlock()
+
+
+def failing_writes(manager, directory, monkeypatch):
+    """Makes the log start offsets of a directory unwritable."""
+
+    def fail(offsets):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(type(directory.log_start_offsets), "write", lambda file, offsets: (
+        fail(offsets) if file is directory.log_start_offsets else None
+    ))  # fmt: skip
+
+
+def test_a_replaced_log_is_kept_if_the_directory_of_the_new_one_fails(harness, monkeypatch):
+    manager, current, future = two_logs(harness, 5, 5)
+    manager.replace_current(current, future)
+    failing_writes(manager, future.directory, monkeypatch)
+    with pytest.raises(StorageError):
+        manager.finish_replacement(current, future)
+    assert [directory.is_online for directory in manager.directories] == [True, False]
+    assert names(harness, 0) == [("t-0", "")]
+    manager.unlock()
+
+
+def test_a_deletion_goes_on_after_a_directory_has_failed(harness):
+    """The log that a move had replaced stayed, and its records were in the next topic of the name."""
+    manager, current, future = two_logs(harness, 5, 5)
+    manager.replace_current(current, future)
+    os.system(f"rm -r {future.path}")
+    with pytest.raises(StorageError):
+        manager.delete_log(T0)
+    assert [directory.is_online for directory in manager.directories] == [True, False]
+    assert names(harness, 0) == [("t-0", "delete")]
+    manager.unlock()

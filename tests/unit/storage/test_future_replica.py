@@ -188,3 +188,57 @@ def test_a_truncation_while_the_next_piece_is_read_begins_the_copy_anew(pair):
     pair.current.high_watermark = 2
     assert pair.replica.finish(1 << 20)
     pair.check()
+
+
+def test_a_truncation_that_renames_the_segments_at_this_moment_delays_the_copy(pair, monkeypatch):
+    """The directory of the current log was taken offline, because its files were not found."""
+    pair.fill(30, size=8000)
+    delete_files = type(pair.current)._delete_files
+    sizes = []
+
+    def delete_and_copy(log, doomed):
+        delete_files(log, doomed)
+        if log is pair.current:
+            sizes.append(pair.replica.copy_some())
+
+    monkeypatch.setattr(type(pair.current), "_delete_files", delete_and_copy)
+    pair.current.truncate_fully_and_start_at(7)
+    assert sizes == [0]
+    pair.current.append_as_leader(batch(10), 1)
+    assert pair.replica.finish(1 << 20)
+    pair.check()
+
+
+def test_a_piece_that_is_read_in_the_middle_of_a_truncation_is_copied_anew(pair, monkeypatch):
+    """The file is cut already, and the end of the log is not lowered yet."""
+    pair.fill(3)
+    sync_deletion = type(pair.current)._sync_deletion
+    sizes = []
+
+    class Overtaken(FutureReplica):
+        def _copy_piece(self, end):
+            if self.current.segments.active.size < end:
+                raise ValueError("the piece is incomplete")
+            return super()._copy_piece(end)
+
+    replica = pair.replica = Overtaken(pair.current, pair.future)
+    replica.copy_some()
+    pair.fill(3)
+    copy_piece = replica._copy_piece
+
+    def truncate_first(end):
+        replica._copy_piece = copy_piece
+        pair.current.truncate_to(10)
+        return copy_piece(end)
+
+    def copy_at_the_sync(log, deleted):
+        sync_deletion(log, deleted)
+        if log is pair.current:
+            sizes.append(log.truncations)
+
+    monkeypatch.setattr(type(pair.current), "_sync_deletion", copy_at_the_sync)
+    before = pair.current.truncations
+    replica._copy_piece = truncate_first
+    assert replica.finish(1 << 20)
+    assert sizes == [before + 1], "a copy that began before knows during the truncation that it is outdated"
+    pair.check()

@@ -155,12 +155,12 @@ def test_a_lowered_checkpoint_that_cannot_be_written_takes_the_directory_offline
 def test_a_moved_checkpoint_is_in_the_new_directory_only(harness, tmp_path):
     other = CleanerHarness(tmp_path / "other")
     harness.logs.add(other.log_)
-    harness.manager.move_checkpoint(other.log_, harness.directory)
+    harness.manager.move_checkpoint(harness.log_, other.log_)
     assert not (other.root / "cleaner-offset-checkpoint").exists(), "there was none to move"
     harness.logs.add(harness.log_)
     harness.manager.advance_checkpoint(harness.log_, 2)
     harness.logs.add(other.log_)
-    harness.manager.move_checkpoint(other.log_, harness.directory)
+    harness.manager.move_checkpoint(harness.log_, other.log_)
     assert checkpoint_file(harness) == "0\n0\n"
     assert checkpoint_file(other) == "0\n1\nt 0 2\n"
     assert harness.manager.checkpoint_of(harness.log_) is None
@@ -199,6 +199,26 @@ def test_only_compacted_logs_with_an_inactive_segment_are_chosen(tmp_path):
     assert plain.manager.take_filthiest() is None
 
 
+@pytest.mark.parametrize("writes", ["a pass over another log", "a truncation of another log", "nothing"])
+def test_a_replica_that_comes_back_to_the_broker_has_no_checkpoint(harness, writes):
+    """The new log has the topic id of the former one."""
+    other = harness.log(name="other", topic_id=b"o" * 16)
+    harness.logs.add(other)
+    harness.manager.advance_checkpoint(harness.log_, 2)
+    harness.manager.advance_checkpoint(other, 0)
+    harness.logs.remove(other.topic_partition)
+    harness.directory.forget([other.topic_partition])
+    again = harness.log(name="other", topic_id=b"o" * 16)
+    harness.logs.add(again)
+    if writes == "a pass over another log":
+        harness.manager.advance_checkpoint(harness.log_, 1)
+    elif writes == "a truncation of another log":
+        harness.log_.truncate_to(1)
+        harness.manager.truncate_checkpoint(harness.log_)
+    assert harness.manager.checkpoint_of(again) is None
+    assert "other" not in checkpoint_file(harness)
+
+
 def test_the_pass_over_a_deleted_log_leaves_no_checkpoint_for_the_new_one(harness):
     """The topic is deleted and created again while the pass ends; the new records were taken as clean."""
     log, _ = harness.manager.take_filthiest()
@@ -215,7 +235,7 @@ def test_the_move_of_a_deleted_log_leaves_no_checkpoint_for_the_new_one(harness,
     again = other.log(topic_id=b"n" * 16)
     harness.logs.add(again)
     harness.manager.take_filthiest()
-    harness.manager.move_checkpoint(other.log_, harness.directory)
+    harness.manager.move_checkpoint(harness.log_, other.log_)
     assert harness.manager.checkpoint_of(again) is None
 
 

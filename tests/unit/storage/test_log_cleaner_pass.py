@@ -143,6 +143,23 @@ def test_only_the_marker_of_the_newest_epoch_is_kept_for_the_producer(harness):
     assert (kept_marker.base_offset, kept_marker.producer_epoch, kept_marker.record_count) == (1, 1, 0)
 
 
+def test_a_pass_ends_without_a_failure_when_a_follower_restarts_its_log(harness, monkeypatch):
+    """The files are renamed before the segments leave the log, and the directory was taken offline."""
+    harness.put([(b"a", b"1"), (b"a", b"2")])
+    harness.log_.roll()
+    delete_files = type(harness.log_)._delete_files
+    outcomes = []
+
+    def delete_and_clean(log, doomed):
+        delete_files(log, doomed)
+        monkeypatch.setattr(type(log), "_delete_files", delete_files)
+        outcomes.append(harness.clean())
+
+    monkeypatch.setattr(type(harness.log_), "_delete_files", delete_and_clean)
+    harness.log_.truncate_fully_and_start_at(9)
+    assert outcomes and not harness.failures
+
+
 def test_a_topic_created_again_under_its_name_is_cleaned_from_its_first_offset(harness):
     harness.put([(b"a", b"1"), (b"a", b"2")])
     clean(harness)

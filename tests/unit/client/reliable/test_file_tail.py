@@ -79,3 +79,23 @@ def test_a_file_that_appears_later_is_read_from_its_beginning(tmp_path: Path) ->
         tail._find_at_s = 0.0
         assert tail.run_once() == 1
         assert producer.sent[0][1] == b"first"
+
+
+@pytest.mark.parametrize("begins_at_end", [True, False])
+def test_a_rotated_file_that_the_pattern_matches_is_not_read_again(tmp_path: Path, begins_at_end: bool) -> None:
+    path, rotated = tmp_path / "app.log", tmp_path / "app-2024.log"
+    path.touch()
+    producer = MemoryProducer()
+    with FileTail([str(tmp_path / "*.log")], "lines", {}, name="n", begins_at_end=begins_at_end) as tail:
+        tail._producer = producer  # type: ignore[assignment]
+        assert tail.run_once() == 0
+        path.write_text("1\n")
+        assert tail.run_once() == 1
+        path.rename(rotated)
+        path.write_text("2\n")
+        tail._find_at_s = 0.0
+        assert sum(tail.run_once() for _ in range(4)) == 1
+    lines = [value for topic, value, *_ in producer.sent if topic == "lines"]
+    assert lines == [b"1", b"2"]
+    keys = [key for topic, _, key, _ in producer.sent if topic != "lines"]
+    assert os.fsencode(f"n:{rotated}") in [None if key is None else key[key.index(b":") + 1 :] for key in keys]

@@ -154,6 +154,56 @@ def test_rotations_of_a_file_that_is_read_slowly_lose_no_line(path):
     assert reader.counts == {"rotated": 2}
 
 
+def test_a_rotation_while_an_older_file_is_read_loses_no_line(path):
+    reader = Reader(path)
+    assert reader.lines() == ["1", "2"]
+    first, second, third = (path.with_name(f"app.log.{number}") for number in (3, 2, 1))
+    path.rename(second)
+    third.write_text("3\n")
+    path.write_text("4\n")
+    for number, found in enumerate((second, third, path)):
+        os.utime(found, (1000 + number, 1000 + number))
+    assert reader.file.read(1 << 20) == []  # the next file is open now
+    assert [each.content for each in reader.file.read(1 << 20)] == [b"3"]
+    for source, target in ((second, first), (third, second), (path, third)):
+        source.rename(target)
+    path.write_text("5\n")
+    assert reader.lines() == ["4", "5"]
+
+
+def test_a_path_that_is_a_link_to_the_newest_file_is_read_once(path):
+    path.rename(path.with_name("app.log.2024-01-01"))
+    path.symlink_to("app.log.2024-01-01")
+    reader = Reader(path)
+    assert reader.lines() == ["1", "2"]
+    path.with_name("app.log.2024-01-02").write_text("3\n")
+    path.unlink()
+    path.symlink_to("app.log.2024-01-02")
+    assert reader.lines() == ["3"]
+    assert reader.counts == {"rotated": 1}
+
+
+def test_a_log_with_a_longer_number_is_another_log(tmp_path):
+    path = tmp_path / "node1"
+    path.write_text("1\n")
+    reader = Reader(path)
+    assert reader.lines() == ["1"]
+    path.rename(tmp_path / "node1.1")
+    (tmp_path / "node10").write_text("of another log\n")
+    path.write_text("2\n")
+    assert reader.lines() == ["2"]
+
+
+def test_a_file_that_cannot_be_opened_is_left_out(path):
+    reader = Reader(path)
+    assert reader.lines() == ["1", "2"]
+    path.rename(path.with_name("app.log.2"))
+    path.with_name("app.log.1").mkdir()
+    os.mkfifo(path.with_name("app.log.0"))
+    path.write_text("3\n")
+    assert reader.lines() == ["3"]
+
+
 def test_lines_before_a_read_error_are_returned(path, monkeypatch):
     reader = Reader(path)
     monkeypatch.setattr(followed_file, "MOST_LINE_BYTES", 1)

@@ -66,6 +66,13 @@ def test_a_source_that_was_created_again_has_runs_of_its_own():
     assert [offsets.translate(each) for each in (0, 2, 5, 9)] == [10, 12, 15, 16]
 
 
+def test_a_truncation_of_the_source_keeps_the_runs_before_it():
+    offsets = OffsetMap()
+    for run in (Run(0, 0, 50), Run(60, 50, 40), Run(90, 100, 5)):
+        offsets.add(run)
+    assert [offsets.translate(each) for each in (20, 55, 60, 89, 90, 99)] == [20, 50, 50, 79, 100, 105]
+
+
 def test_positions_have_the_id_of_their_topic_if_it_is_known():
     assert unpack_position(pack_position(7, "AAAAAAAAAAAAAAAAAAAAAQ")) == (7, "AAAAAAAAAAAAAAAAAAAAAQ")
     assert unpack_position(pack_position(7)) == unpack_position(b"7") == (7, "")
