@@ -14,7 +14,7 @@ from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.types import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from kafkapy.client.broker_connections import BrokerConnections
     from kafkapy.client.cluster import PartitionInfo
@@ -50,6 +50,8 @@ class MetadataUpdater:
         self._not_before_ms = 0
         self._expires_ms = 0
         self._failing_since_ms: int | None = None
+        # Returns the topics that are not used any more, given the monotonic time (ms).
+        self.idle_topics: Callable[[int], set[str]] = lambda monotonic_ms: set()
 
     def request_update(self) -> None:
         """Requests metadata again as soon as the backoff allows it."""
@@ -107,6 +109,7 @@ class MetadataUpdater:
         node_id = self._connections.least_loaded()
         if node_id is None:
             return self._recover(monotonic_ms)
+        self._forget_idle_topics(monotonic_ms)
         self._has_request = True
         self._is_wanted = False
         self._has_new_topics = False
@@ -127,6 +130,15 @@ class MetadataUpdater:
             lambda response, version, error: self._on_response(response, ids, error),
         )
         return monotonic_ms if not self._has_request else 1 << 62
+
+    def _forget_idle_topics(self, monotonic_ms: int) -> None:
+        """Removes topics that are not used any more. A request for a deleted topic could create it again."""
+        idle = self.idle_topics(monotonic_ms)
+        if idle:
+            self.topics -= idle
+            cluster = self._connections.cluster
+            topics = {name: info for name, info in cluster.topics.items() if name not in idle}
+            self._connections.cluster = cluster._replace(topics=topics)
 
     def _recover(self, monotonic_ms: int) -> int:
         """Is called when no broker can be reached; returns the monotonic time (ms) at which to run again.

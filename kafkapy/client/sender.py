@@ -74,6 +74,9 @@ class Sender:
         # leader before the response.
         self._muted: set[PartitionQueue] = set()
         self._flights_expire_ms = NEVER  # monotonic; no batch in flight expires before this time
+        self._topic_idle_ms: int = config["metadata.max.idle.ms"]
+        self._topics_used_ms: dict[str, int] = {}  # monotonic
+        network.metadata.idle_topics = self._idle_topics
         self.flushing = 0
         self.out_of_memory = 0
 
@@ -218,12 +221,27 @@ class Sender:
         self._identity.on_error(expiry)
         self._fail(batch, expiry)
 
+    def _idle_topics(self, monotonic_ms: int) -> set[str]:
+        """Returns the topics of the metadata that have no batches and had none for metadata.max.idle.ms (KAFKA-8904,
+        KIP-526)."""
+        used_ms = self._topics_used_ms
+        for queue in list(self._accumulator.active):
+            used_ms[queue.topic] = monotonic_ms
+        topics = self._network.metadata.topics
+        for topic in topics:
+            used_ms.setdefault(topic, monotonic_ms)  # the application waits for the metadata of a new topic
+        idle = {topic for topic in topics if monotonic_ms - used_ms[topic] >= self._topic_idle_ms}
+        for topic in idle:
+            del used_ms[topic]
+        return idle
+
     def _send(self, node_id: int, batches: list[ProducerBatch], monotonic_ms: int) -> None:
         metrics = self._network.metrics
         records = 0
         for batch in batches:
             batch.attempts += 1
             batch.sent_ms = monotonic_ms
+            self._topics_used_ms[batch.queue.topic] = monotonic_ms
             self.in_flight.add(batch)
             if self._limit == 1:
                 self._muted.add(batch.queue)

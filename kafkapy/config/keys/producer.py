@@ -94,7 +94,7 @@ ROWS = (
         "max.request.size", INT, 1048576, at_least(0), MEDIUM,
         "Largest record, and largest request, in bytes.",
     ),
-    inert_client_key(
+    client_key(
         "metadata.max.idle.ms", LONG, 300000, at_least(5000), LOW,
         "Time after which the metadata of a topic without writes is dropped.",
     ),

@@ -46,6 +46,26 @@ def producer_of(brokers, **settings):
     return brokers.producer(**{"enable_idempotence": False, "linger_ms": 5, **settings})
 
 
+def test_the_metadata_of_a_topic_without_writes_are_not_requested_any_more(brokers):
+    """Such a request would create the topic again, if it has been deleted and the broker creates topics."""
+
+    def requested():
+        return [topic.name for topic in brokers.of(ApiKey.METADATA)[-1].topics]
+
+    with producer_of(brokers, metadata_max_idle_ms=5000, metadata_max_age_ms=1000) as producer:
+        producer.send("t", "v").result(10)
+        brokers.add_topic("u", [(1, 0)])
+        for _ in range(4):
+            producer.send("u", "v").result(10)
+            brokers.clock.advance(1500)
+            producer.partitions_for("u")
+        producer.send("u", "v").result(10)
+        assert requested() == ["u"]
+        producer.send("t", "w").result(10)
+        assert requested() == ["t", "u"]
+    assert [value for _, _, value in brokers.written].count(b"w") == 1
+
+
 def test_a_key_decides_the_partition(brokers):
     with producer_of(brokers) as producer:
         for number in range(20):
