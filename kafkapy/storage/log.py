@@ -683,7 +683,7 @@ class Log(FollowerAppends):
 
     @property
     def truncations(self) -> int:
-        """The number of truncations so far. If it has risen, batches that were read before may have been replaced."""
+        """A number that rises with each truncation. If it has risen, batches that were read may have been replaced."""
         return self._truncations
 
     def _fail(self, action: str, error: OSError) -> NoReturn:

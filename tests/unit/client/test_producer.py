@@ -47,7 +47,7 @@ def producer_of(brokers, **settings):
 
 
 def test_the_metadata_of_a_topic_without_writes_are_not_requested_any_more(brokers):
-    """Such a request would create the topic again, if it has been deleted and the broker creates topics."""
+    """A request would create the topic again, if it has been deleted and the broker creates topics."""
 
     def requested():
         return [topic.name for topic in brokers.of(ApiKey.METADATA)[-1].topics]
