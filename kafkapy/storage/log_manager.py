@@ -600,7 +600,7 @@ class LogManager:
         return sum(log.remove_expired_producers() for log in self.logs())
 
     def write_recovery_points(self, only: LogDirectory | None = None) -> None:
-        """Checkpoints the recovery points, or those in `only`; called by `log.flush.offset.checkpoint.interval.ms`."""
+        """Writes the recovery points, or those in `only`; called every `log.flush.offset.checkpoint.interval.ms`."""
         self._write_checkpoints(
             lambda directory: directory.recovery_points,
             lambda log: log.recovery_point,

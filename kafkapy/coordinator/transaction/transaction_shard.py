@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import TypeVar
 
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
@@ -256,9 +257,9 @@ class TransactionShard:
             and metadata.last_update_ms <= oldest_ms
             and transactional_id not in self._uncommitted
         ]
+        remaining = iter(expired)
         for part in in_parts([transaction_tombstone(transactional_id) for transactional_id in expired]):
-            ids, expired = expired[: len(part)], expired[len(part) :]
-            self._context.run(partial(self._remove, ids, part))
+            self._context.run(partial(self._remove, list(islice(remaining, len(part))), part))
         return EMPTY_RESULT
 
     def _remove(self, expired: list[str], tombstones: list[CoordinatorRecord]) -> CoordinatorResult[None]:
