@@ -404,11 +404,11 @@ class Broker(ClusterNode):
     def _schedule_background(self) -> None:
         config, log_manager, every = self.config, self.log_manager, self._foundation.background.every
         recovery_point_ms = config.log_flush_offset_checkpoint_interval_ms
-        every("checkpoint-recovery", recovery_point_ms, log_manager.write_recovery_points)
+        every("checkpoint-recovery", recovery_point_ms, log_manager.checkpoints.write_recovery_points)
         every(
             "checkpoint-log-start",
             config.log_flush_start_offset_checkpoint_interval_ms,
-            log_manager.write_log_start_offsets,
+            log_manager.checkpoints.write_log_start_offsets,
         )
         every(
             "checkpoint-high-watermark",
@@ -500,7 +500,7 @@ class Broker(ClusterNode):
             log_manager.unlock()
             logger.critical("[KafkaRaftServer nodeId=%d] stopped after: %s", self.config.node_id, self._fatal)
             return 1
-        log_manager.write_high_watermarks()
+        log_manager.checkpoints.write_high_watermarks()
         log_manager.shutdown(parts.link.lifecycle.broker_epoch)
         logger.info("[KafkaRaftServer nodeId=%d] shut down completed", self.config.node_id)
         return 0 if self._fatal is None else 1

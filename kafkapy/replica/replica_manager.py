@@ -171,7 +171,7 @@ class ReplicaManager:
         The high watermarks are read while the reactor's thread changes them, because a checkpoint that is too low is
         harmless.
         """
-        self._log_manager.write_high_watermarks()
+        self._log_manager.checkpoints.write_high_watermarks()
 
     def shutdown(self) -> None:
         """Stops fetching, and completes all waiting requests. The caller writes the last high watermark checkpoint."""

@@ -575,11 +575,11 @@ class Log(FollowerAppends):
             self._truncations += 1
             is_lowered = end_offset < self.recovery_point
             self.recovery_point = min(self.recovery_point, end_offset)
-        self.log_end_offset = end_offset
-        self.log_start_offset = start_offset
+        starts_earlier = start_offset < self.log_start_offset
+        self.log_end_offset, self.log_start_offset = end_offset, start_offset
         self.high_watermark = max(start_offset, min(self.high_watermark, end_offset))
-        if is_lowered:
-            self._ports.write_recovery_points(self.directory)
+        if is_lowered or starts_earlier:
+            self._ports.write_lowered_offsets(self.directory, starts_earlier)
 
     def _reload_producers(self) -> None:
         ports = self._ports

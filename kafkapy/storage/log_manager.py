@@ -7,14 +7,14 @@ writes the marker last.
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.config.cordoned_directories import is_cordoned
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.storage.checkpoint import MalformedCheckpoint, OffsetCheckpointFile
+from kafkapy.storage.checkpoint import MalformedCheckpoint
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.future_logs import FutureLogs, IsAssigned, assigned_everywhere
 from kafkapy.storage.log import Log
@@ -24,6 +24,7 @@ from kafkapy.storage.log_directory import UNKNOWN_BROKER_EPOCH, LogDirectory
 from kafkapy.storage.log_ports import LogPorts, Work, run_now
 from kafkapy.storage.log_recovery import LogLoader
 from kafkapy.storage.meta_properties import read_meta_properties
+from kafkapy.storage.offset_checkpoints import OffsetCheckpoints
 from kafkapy.storage.partition_directory import (
     DELETE_SUFFIX,
     FUTURE_SUFFIX,
@@ -99,13 +100,16 @@ class LogManager:
             schedule=schedule,
             on_io_error=self.take_offline,
             run_in_background=run_in_background,
-            write_recovery_points=self.write_recovery_points,
+            write_lowered_offsets=lambda *lowered: self.checkpoints.write_lowered_offsets(*lowered),
             producer_expiration_ms=config.producer_id_expiration_ms,
         )
-        self.futures = FutureLogs(self._ports, run_on_owner, self._forget_checkpoints)
+        self.futures = FutureLogs(
+            self._ports, run_on_owner, lambda directory, partitions: self.checkpoints.forget(directory, partitions)
+        )
+        self.checkpoints = OffsetCheckpoints(
+            online=self._online, current=self.logs, futures=self.futures.logs, attempt=self._attempt
+        )
         self._lock = RLock()
-        # Held while offsets are collected and written, so that no entry of a deleted log is written after its removal.
-        self._checkpoints_lock = Lock()
         self._last_failure = ""
         self._preferred: dict[TopicPartition, LogDirectory] = {}
         self._logs: dict[TopicPartition, Log] = {}
@@ -183,7 +187,7 @@ class LogManager:
                     raise
         self._require_online()
         try:
-            self.futures.settle(self._logs, is_assigned, self.write_log_start_offsets)
+            self.futures.settle(self._logs, is_assigned, self.checkpoints.write_log_start_offsets)
         except OSError as error:
             raise StorageError(self.directories[0].path, f"a moved partition cannot be taken over: {error}") from error
 
@@ -230,6 +234,8 @@ class LogManager:
                     f"{other.path}: remove one of them by hand; if a disk has failed, the one on that disk",
                 )
             self._logs[log.topic_partition] = log
+        if any(log.recovery_point < recovery_points.get(log.topic_partition, 0) for log in logs):
+            self.checkpoints.write_recovery_points(directory)  # recovery has removed damaged records; others follow
 
     def _load_all(self, loaders: list[LogLoader], is_clean: bool) -> list[Log]:
         """Loads logs, and returns the logs in the order of `loaders`.
@@ -303,8 +309,8 @@ class LogManager:
         """
         for directory in self._online():
             self._attempt(directory, lambda of=directory: self._close_logs(of))  # type: ignore[misc]
-        self.write_recovery_points()
-        self.write_log_start_offsets()
+        self.checkpoints.write_recovery_points()
+        self.checkpoints.write_log_start_offsets()
         for directory in self._online():
             self._attempt(directory, lambda to=directory: to.write_clean_shutdown_marker(broker_epoch))  # type: ignore[misc]
         self.unlock()
@@ -400,7 +406,7 @@ class LogManager:
         logs: dict[TopicPartition, Log] = {}
         failed: dict[TopicPartition, StorageError] = {}
         try:
-            self._forget_checkpoints(directory, names)
+            self.checkpoints.forget(directory, names)
             for each, its_path in zip(wanted, create_directories(self._filesystem, path, wanted), strict=True):
                 config = self.log_config(each.topic_config)
                 loader = LogLoader(
@@ -549,7 +555,7 @@ class LogManager:
         The reactor's thread must not call it, because it waits for work on that thread. Raises StorageError.
         """
         directory = replaced.directory
-        self.write_log_start_offsets()  # otherwise a kill soon after would bring deleted records back
+        self.checkpoints.write_log_start_offsets()  # otherwise a kill soon after would bring deleted records back
         if not promoted.directory.is_online:
             raise StorageError(promoted.directory.path, f"{replaced} is kept, because the directory has failed")
         try:
@@ -598,57 +604,6 @@ class LogManager:
         Called every `producer.id.expiration.check.interval.ms`.
         """
         return sum(log.remove_expired_producers() for log in self.logs())
-
-    def write_recovery_points(self, only: LogDirectory | None = None) -> None:
-        """Writes the recovery points, or those in `only`; called every `log.flush.offset.checkpoint.interval.ms`."""
-        self._write_checkpoints(
-            lambda directory: directory.recovery_points,
-            lambda log: log.recovery_point,
-            lambda: [*self.logs(), *self.futures.logs()],
-            only,
-        )
-
-    def write_log_start_offsets(self) -> None:
-        """Checkpoints the log start offsets that differ from the base offset of the first segment.
-
-        Called every `log.flush.start.offset.checkpoint.interval.ms`.
-        """
-        self._write_checkpoints(
-            lambda directory: directory.log_start_offsets,
-            lambda log: log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None,
-            self.logs,
-        )
-
-    def write_high_watermarks(self) -> None:
-        """Checkpoints the high watermarks; called every `replica.high.watermark.checkpoint.interval.ms`."""
-        self._write_checkpoints(lambda directory: directory.high_watermarks, lambda log: log.high_watermark, self.logs)
-
-    def _write_checkpoints(
-        self,
-        file_of: Callable[[LogDirectory], OffsetCheckpointFile],
-        offset_of: Callable[[Log], int | None],
-        logs: Callable[[], list[Log]],
-        only: LogDirectory | None = None,
-    ) -> None:
-        directories = [directory for directory in self._online() if only is None or directory is only]
-        offsets: dict[str, dict[TopicPartition, int]] = {directory.path: {} for directory in directories}
-        with self._checkpoints_lock:
-            for log in logs():
-                offset = offset_of(log)
-                if offset is not None and log.directory.path in offsets:
-                    offsets[log.directory.path][log.topic_partition] = offset
-            for directory in directories:
-                entries = offsets[directory.path]
-                self._attempt(directory, lambda to=directory, content=entries: file_of(to).write(content))  # type: ignore[misc]
-
-    def _forget_checkpoints(self, directory: LogDirectory, partitions: Collection[TopicPartition]) -> None:
-        """Removes what the checkpoints say of earlier logs of partitions whose logs are going to be created.
-
-        After a kill, the new logs would otherwise begin at the start offsets of the deleted ones, and count as durable
-        up to their recovery points. Raises MalformedCheckpoint or OSError.
-        """
-        with self._checkpoints_lock:
-            directory.forget(partitions)
 
     # -- directories ---------------------------------------------------------------------------------------------
 

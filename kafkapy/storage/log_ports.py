@@ -21,8 +21,9 @@ class LogPorts:
 
     `run_in_background(work)` runs work soon, on any thread; by default it runs the work at once. `schedule(delay_ms,
     work)` runs work after a delay, on any thread. `on_io_error(directory, error)` is called before StorageError is
-    raised, and takes the log directory offline. `write_recovery_points(directory)` is called when a truncation has
-    lowered the recovery point of a log in the directory, because what is appended next is not durable.
+    raised, and takes the log directory offline. `write_lowered_offsets(directory, starts_earlier)` is called when a
+    truncation has lowered the recovery point of a log in the directory, or, if `starts_earlier` is True, its start
+    offset. Nothing is appended to the log before the call returns.
     `producer_expiration_ms` is `producer.id.expiration.ms`.
     """
 
@@ -33,7 +34,7 @@ class LogPorts:
         "producer_expiration_ms",
         "run_in_background",
         "schedule",
-        "write_recovery_points",
+        "write_lowered_offsets",
     )
 
     def __init__(
@@ -44,7 +45,7 @@ class LogPorts:
         schedule: Callable[[int, Work], object],
         on_io_error: Callable[[str, Exception], None],
         run_in_background: Callable[[Work], None] = run_now,
-        write_recovery_points: Callable[[LogDirectory], object] = lambda directory: None,
+        write_lowered_offsets: Callable[[LogDirectory, bool], object] = lambda directory, starts_earlier: None,
         producer_expiration_ms: int = 86_400_000,
     ) -> None:
         self.filesystem = filesystem
@@ -52,5 +53,5 @@ class LogPorts:
         self.schedule = schedule
         self.on_io_error = on_io_error
         self.run_in_background = run_in_background
-        self.write_recovery_points = write_recovery_points
+        self.write_lowered_offsets = write_lowered_offsets
         self.producer_expiration_ms = producer_expiration_ms

@@ -60,8 +60,8 @@ def produce(witness: Witness, broker: BrokerThread, chance: random.Random) -> No
 def checkpoint(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
     """Writes the checkpoints, as the background work does periodically."""
     try:
-        broker.broker.log_manager.write_recovery_points()
-        broker.broker.log_manager.write_log_start_offsets()
+        broker.broker.log_manager.checkpoints.write_recovery_points()
+        broker.broker.log_manager.checkpoints.write_log_start_offsets()
         broker.broker.parts.replica_manager.checkpoint_high_watermarks()
     except PowerFailure as error:
         raise NoAnswer from error

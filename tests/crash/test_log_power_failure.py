@@ -62,11 +62,11 @@ class Broker:
             if action == 0:
                 log.roll()
             elif action == 1:
-                self.manager.write_recovery_points()
+                self.manager.checkpoints.write_recovery_points()
             elif action == 2:
                 log.maybe_increment_log_start_offset(chance.randint(log.log_start_offset, log.log_end_offset))
                 log.delete_old_segments()
-                self.manager.write_log_start_offsets()
+                self.manager.checkpoints.write_log_start_offsets()
             elif action == 3:
                 for work in self.scheduled:
                     work()
@@ -148,7 +148,7 @@ def test_torn_and_damaged_tails(tmp_path, seed):
             broker.acknowledged += [value] * 2
         if number == flushed:
             log.flush()
-            broker.manager.write_recovery_points()
+            broker.manager.checkpoints.write_recovery_points()
             flushed_size = log.size
     path = tmp_path / "life" / "t-0" / "00000000000000000000.log"
     size = path.stat().st_size

@@ -477,7 +477,7 @@ class Broker:
     def _finish_stop(self) -> None:
         self.world.note(f"{self.broker_id} has stopped")
         self.manager.shutdown()
-        self.log_manager.write_high_watermarks()
+        self.log_manager.checkpoints.write_high_watermarks()
         self.log_manager.shutdown(self.epoch)
         self._end()
 

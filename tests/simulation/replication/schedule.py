@@ -259,8 +259,8 @@ class Schedule:
 
         tasks: tuple[Callable[[], None], ...] = (
             broker.manager.checkpoint_high_watermarks,
-            logs.write_recovery_points,
-            logs.write_log_start_offsets,
+            logs.checkpoints.write_recovery_points,
+            logs.checkpoints.write_log_start_offsets,
             flush,
             roll,
         )

@@ -39,7 +39,7 @@ def restarted(manager, harness, *, is_clean=True, is_assigned=lambda *replica: T
     if is_clean:
         manager.shutdown(1)
     else:
-        manager.write_recovery_points()
+        manager.checkpoints.write_recovery_points()
         manager.unlock()
     harness.scheduled.clear()
     return harness.start(is_assigned=is_assigned)
@@ -59,7 +59,7 @@ def test_a_new_future_log_is_empty_and_durable(harness):
 def test_a_new_future_log_has_nothing_of_the_checkpoints_of_an_earlier_log(harness):
     manager, current, _ = two_logs(harness, 5, 5)
     manager.futures.get(T0).flush()
-    manager.write_recovery_points()
+    manager.checkpoints.write_recovery_points()
     checkpoint = harness.paths[1] / "recovery-point-offset-checkpoint"
     assert checkpoint.read_text() == "0\n1\nt 0 5\n"
     manager.futures.discard(T0)
@@ -266,7 +266,7 @@ def test_a_deleted_topic_takes_its_future_log_along_although_the_current_log_is_
     manager.delete_log(T0)
     new = create_log(manager, T0, b"n" * 16, harness.topic_config())
     new.append_as_leader(batch(9), 0)
-    manager.write_recovery_points()
+    manager.checkpoints.write_recovery_points()
     assert (harness.paths[1] / "recovery-point-offset-checkpoint").read_text() == "0\n1\nt 0 0\n"
     assert manager.futures.get(T0) is None
     manager.unlock()
@@ -311,7 +311,7 @@ def test_deleted_records_remain_deleted_after_a_move(harness, is_finished):
     manager, current, future = two_logs(harness, 5, 5)
     current.high_watermark = 5
     current.maybe_increment_log_start_offset(3)
-    manager.write_log_start_offsets()
+    manager.checkpoints.write_log_start_offsets()
     future.take_over(current)
     manager.replace_current(current, future)
     future.append_as_leader(batch(), 0)

@@ -398,7 +398,7 @@ def test_flush_retention_and_expiry_run_periodically(tmp_path):
     manager.run_flush()
     assert log.recovery_point == 3
     log.high_watermark = 3
-    manager.write_high_watermarks()
+    manager.checkpoints.write_high_watermarks()
     assert (harness.paths[0] / "replication-offset-checkpoint").read_text() == "0\n1\nt 0 3\n"
     harness.clock.advance(2000)
     assert manager.run_retention() == 1
@@ -415,7 +415,7 @@ def test_log_start_offset_survives(harness):
     log.append_as_leader(batch(10), 0)
     log.high_watermark = 10
     log.maybe_increment_log_start_offset(7)
-    manager.write_log_start_offsets()
+    manager.checkpoints.write_log_start_offsets()
     manager.unlock()
     manager = harness.start()
     assert manager.get_log(TopicPartition("t", 0)).log_start_offset == 7
@@ -430,9 +430,9 @@ def test_a_new_log_has_nothing_of_the_checkpoints_of_a_deleted_one(harness):
     log.high_watermark = 10
     log.maybe_increment_log_start_offset(7)
     checkpoints = [
-        (manager.write_recovery_points, "recovery-point-offset-checkpoint", 10),
-        (manager.write_log_start_offsets, "log-start-offset-checkpoint", 7),
-        (manager.write_high_watermarks, "replication-offset-checkpoint", 10),
+        (manager.checkpoints.write_recovery_points, "recovery-point-offset-checkpoint", 10),
+        (manager.checkpoints.write_log_start_offsets, "log-start-offset-checkpoint", 7),
+        (manager.checkpoints.write_high_watermarks, "replication-offset-checkpoint", 10),
     ]
     for write, name, offset in checkpoints:
         write()
@@ -492,10 +492,45 @@ def test_a_truncation_lowers_the_recovery_point_in_the_checkpoint(harness, offse
     for _ in range(5):
         log.append_as_leader(batch(), 0)
     log.flush()
-    manager.write_recovery_points()
+    manager.checkpoints.write_recovery_points()
     if offset:
         log.truncate_to(offset)
     else:
         log.truncate_fully_and_start_at(offset)
     assert (harness.paths[0] / "recovery-point-offset-checkpoint").read_text() == f"0\n1\nt 0 {offset}\n"
+    manager.unlock()
+
+
+def test_records_below_the_earlier_start_offset_survive_a_kill(harness):
+    """A follower that truncates below its start offset, after an unclean election, continues there."""
+    manager = harness.start()
+    log = harness.create(manager)
+    log.append_as_leader(batch(10), 0)
+    log.high_watermark = 10
+    log.maybe_increment_log_start_offset(7)
+    manager.checkpoints.write_log_start_offsets()
+    log.truncate_fully_and_start_at(3)
+    log.append_as_leader(batch(2), 1)
+    manager.unlock()
+    manager = harness.start()
+    log = manager.get_log(TopicPartition("t", 0))
+    assert (log.log_start_offset, log.log_end_offset) == (3, 5)
+    manager.unlock()
+
+
+def test_recovery_that_removes_records_lowers_the_recovery_point_in_the_checkpoint(harness):
+    """After another kill, the records that follow would otherwise count as durable."""
+    manager = harness.start()
+    log = harness.create(manager)
+    for _ in range(5):
+        log.append_as_leader(batch(), 0)
+    log.flush()
+    manager.checkpoints.write_recovery_points()
+    path = log.segments.active.file.path
+    manager.unlock()
+    with open(path, "r+b") as file:
+        file.truncate(log.size - 1)
+    manager = harness.start()
+    assert manager.get_log(TopicPartition("t", 0)).log_end_offset == 4
+    assert (harness.paths[0] / "recovery-point-offset-checkpoint").read_text() == "0\n1\nt 0 4\n"
     manager.unlock()
