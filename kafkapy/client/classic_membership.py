@@ -31,7 +31,10 @@ log = logging.getLogger("kafkapy.client")
 
 # How much longer than max.poll.interval.ms the response to JoinGroup may take.
 _JOIN_GRACE_MS = 5000
-_FATAL = frozenset(
+# `poll` raises these errors every time.
+_FATAL = frozenset((Error.FENCED_INSTANCE_ID, Error.UNSUPPORTED_VERSION))
+# `poll` raises these errors once, and the next `poll` tries again: rights may be granted, and another member may leave.
+_RAISED = frozenset(
     (
         Error.GROUP_AUTHORIZATION_FAILED,
         Error.TOPIC_AUTHORIZATION_FAILED,
@@ -39,8 +42,6 @@ _FATAL = frozenset(
         Error.INVALID_GROUP_ID,
         Error.INVALID_SESSION_TIMEOUT,
         Error.GROUP_MAX_SIZE_REACHED,
-        Error.FENCED_INSTANCE_ID,
-        Error.UNSUPPORTED_VERSION,
     )
 )
 
@@ -123,11 +124,11 @@ class ClassicMembership(GroupMembership):
             self.reason = "need to revoke partitions and re-join"
 
     def run(self, monotonic_ms: int) -> int:
-        if self.phase is Phase.UNJOINED or self.fatal is not None:
+        if self.phase is Phase.UNJOINED or self.fatal is not None or self.failure is not None:
             return NEVER
-        node_id = self._coordinator_node(monotonic_ms)
+        node_id = self.coordinator_node(monotonic_ms)
         if node_id is None:
-            return NEVER if self.fatal is not None else self._coordinator.next_attempt_ms(monotonic_ms)
+            return self._coordinator.next_attempt_ms(monotonic_ms)
         if self.phase is Phase.JOINING:
             if monotonic_ms < self._not_before_ms:
                 return self._not_before_ms
@@ -237,7 +238,7 @@ class ClassicMembership(GroupMembership):
 
     def _sync(self, assignments: list[SyncGroupRequest.SyncGroupRequestAssignment]) -> None:
         self.phase = Phase.SYNCING
-        node_id = self._coordinator.node(self._network.clock.monotonic_ms())
+        node_id = self.coordinator_node(self._network.clock.monotonic_ms())
         if node_id is None:
             self._retry_join()
             return
@@ -312,6 +313,8 @@ class ClassicMembership(GroupMembership):
             self.forget_membership(lost=True, keeps_id=code is Error.ILLEGAL_GENERATION)
         elif code in _FATAL:
             self.fatal = ApiError(code)
+        elif code in _RAISED:
+            self.failure = ApiError(code)
         else:
             self._coordinator.on_error(code)
 
@@ -319,11 +322,13 @@ class ClassicMembership(GroupMembership):
         """Handles the error of JoinGroup or SyncGroup.
 
         An error in _FATAL, after which the consumer cannot join, is stored in `fatal`. After any other error the next
-        attempt to join is prepared.
+        attempt to join is prepared; after one in _RAISED it waits until `poll` has raised the error.
         """
         if code in _FATAL:
             self.fatal = ApiError(code)
             return
+        if code in _RAISED:
+            self.failure = ApiError(code)
         self._coordinator.on_error(code)
         if code in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
             member_id = self.identity.member_id if code is Error.ILLEGAL_GENERATION else ""
@@ -355,7 +360,7 @@ class ClassicMembership(GroupMembership):
         """
         identity = self.identity
         now = self._network.clock.monotonic_ms()
-        node_id = None if self._coordinator.fatal else self._coordinator_node(now)
+        node_id = self.coordinator_node(now)
         if node_id is None or not identity.member_id or identity.instance_id is not None:
             on_done()
             return

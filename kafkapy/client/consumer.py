@@ -231,12 +231,13 @@ class Consumer(Closing):
                 return record.offset
         state = self._subscription.state(partition)
         limit = self._api_timeout_s if timeout is None else timeout
-        if not self._network.wait_until(lambda: state.position is not None or bool(self._fetcher.errors), limit):
+        group, errors = self._group, self._fetcher.errors
+        if not self._network.wait_until(lambda: state.position is not None or bool(errors) or group.has_error, limit):
             raise self._network.timed_out(
                 f"Timeout of {limit} s expired before the position for partition {partition} was found"
             )
         if state.position is None:
-            raise self._fetcher.errors.pop(0)
+            raise group.take_error() or errors.pop(0)
         return state.position
 
     @by_one_thread

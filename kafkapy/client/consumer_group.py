@@ -119,7 +119,9 @@ class ConsumerGroup:
             return NEVER
         if monotonic_ms < self._not_before_ms:
             return self._not_before_ms
-        if self._coordinator.node(monotonic_ms) is None:
+        if self._membership.failure is not None:
+            return NEVER  # until `poll` has raised it
+        if self._membership.coordinator_node(monotonic_ms) is None:
             return self._coordinator.next_attempt_ms(monotonic_ms)
         self._has_request = True
 
@@ -127,7 +129,7 @@ class ConsumerGroup:
             self._has_request = False
             if error is not None:
                 if not is_retried(error):
-                    self._membership.fatal = error
+                    self._membership.failure = error
                 pause_ms = self._network.retry_backoff.pause_ms(self._attempts)
                 self._not_before_ms = self._network.clock.monotonic_ms() + pause_ms
                 self._attempts += 1
@@ -170,6 +172,19 @@ class ConsumerGroup:
                 state.wants_committed = self.group_id is not None
 
     @property
+    def has_error(self) -> bool:
+        """Returns whether `take_error` returns an error."""
+        return self._membership.fatal is not None or self._membership.failure is not None
+
+    def take_error(self) -> Exception | None:
+        """Returns the error that the application has to be told of; None if there is none.
+
+        An error from which the membership may recover is returned once: the next poll tries again.
+        """
+        failure, self._membership.failure = self._membership.failure, None
+        return self._membership.fatal or failure
+
+    @property
     def needs_attention(self) -> bool:
         """Returns whether `poll` has to run a callback, raise the membership's fatal error, join the group, or
         apply an assignment.
@@ -179,24 +194,23 @@ class ConsumerGroup:
         membership = self._membership
         return (
             self.commits.has_callbacks
-            or membership.fatal is not None
-            or membership.failure is not None
+            or self.has_error
             or (self._subscription.is_automatic and (membership.rejoin_wanted or membership.new_assignment is not None))
         )
 
     def poll(self, end_ms: int) -> None:
         """Runs callbacks, rebalances and commits as far as they are due; blocks until `end_ms` (monotonic) at most.
 
-        Raises the membership's error.
+        Raises the membership's error, or the error of the lookup of committed offsets.
         """
         now = self._network.clock.monotonic_ms()
         self._membership.last_poll_ms = now
         self.commits.call_back()
         if self._subscription.is_automatic:
             self._rebalance(end_ms)
-        failure, self._membership.failure = self._membership.failure, None
-        if self._membership.fatal is not None or failure is not None:
-            raise self._membership.fatal or failure  # type: ignore[misc]
+        error = self.take_error()
+        if error is not None:
+            raise error
         self.commits.commit_if_due(now)
 
     def _rebalance(self, end_ms: int) -> None:
@@ -219,7 +233,7 @@ class ConsumerGroup:
             if membership.new_assignment is None:
                 left_ms = end_ms - self._network.clock.monotonic_ms()
                 self._network.wait_until(self._has_result, max(left_ms, 0) / 1000)
-            if membership.fatal is not None or membership.failure is not None:
+            if self.has_error:
                 return
             if membership.new_assignment is not None:
                 self._apply_assignment()
@@ -228,8 +242,7 @@ class ConsumerGroup:
 
     def _has_result(self) -> bool:
         membership = self._membership
-        has_failed = membership.fatal is not None or membership.failure is not None
-        return membership.new_assignment is not None or has_failed or membership.is_lost
+        return membership.new_assignment is not None or self.has_error or membership.is_lost
 
     def _revoke_before_join(self) -> None:
         """Drops all partitions before joining, if the membership was lost or the protocol is eager.

@@ -131,9 +131,9 @@ class ConsumerMembership(GroupMembership):
         ):
             return NEVER
         self._offer()
-        node_id = self._coordinator_node(monotonic_ms)
+        node_id = self.coordinator_node(monotonic_ms)
         if node_id is None:
-            return NEVER if self.fatal is not None else self._coordinator.next_attempt_ms(monotonic_ms)
+            return self._coordinator.next_attempt_ms(monotonic_ms)
         if self._heartbeat_in_flight:
             return self._poll_deadline_ms()
         changes = self._changes()
@@ -279,7 +279,7 @@ class ConsumerMembership(GroupMembership):
         """
         identity = self.identity
         now = self._network.clock.monotonic_ms()
-        node_id = None if self._coordinator.fatal else self._coordinator_node(now)
+        node_id = self.coordinator_node(now)
         if node_id is None or not self._is_joined:
             on_done()
             return

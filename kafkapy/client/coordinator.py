@@ -75,8 +75,8 @@ class GroupMetadata(NamedTuple):
 class Coordinator:
     """The coordinator of one group or transactional id, which is looked up when it is needed, and remembered.
 
-    Called while `Network.lock`, the lock of the client's network loop, is held. `fatal` is the error after which a
-    lookup cannot succeed any more; None if there is none.
+    Called while `Network.lock`, the lock of the client's network loop, is held. `fatal` is the error with which a
+    lookup was refused, and which `node` has not raised yet; None if there is none.
     """
 
     def __init__(self, network: Network, key: str, key_type: int = GROUP) -> None:
@@ -93,10 +93,12 @@ class Coordinator:
         """Returns the node id under which requests are sent to the coordinator; None while it is looked up.
 
         It is the broker id plus a constant (COORDINATOR_IDS), because coordinators have connections of their own.
-        Raises ApiError if the lookup has failed for good.
+        Raises ApiError if a lookup was refused, for example because the client has no rights on the group. The error is
+        raised once: the next call looks the coordinator up again, as Apache Kafka's clients do.
         """
         if self.fatal is not None:
-            raise self.fatal
+            fatal, self.fatal = self.fatal, None
+            raise fatal
         if self._node_id is None:
             self._find(monotonic_ms)
         return self._node_id

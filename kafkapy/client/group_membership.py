@@ -25,8 +25,8 @@ class GroupMembership(ABC):
 
     It owns the member's identity and the requests to the coordinator. The application sees a rebalance only within
     `poll`: `poll` starts to join, and `new_assignment` keeps the result of the last rebalance until `poll` applies it.
-    `fatal` is an error that the membership cannot recover from. `failure` is an error that `poll` raises once; the next
-    `poll` joins again. `last_identity` is the identity with which the consumer
+    `fatal` is an error that the membership cannot recover from. `failure` is an error that `poll` raises once, such as
+    missing rights; the membership goes on with the next `poll`. `last_identity` is the identity with which the consumer
     was a member last; it stays if the membership is lost, so that commits with it are refused.
     """
 
@@ -108,15 +108,15 @@ class GroupMembership(ABC):
         it, the consumer joins again with the same member id.
         """
 
-    def _coordinator_node(self, monotonic_ms: int) -> int | None:
+    def coordinator_node(self, monotonic_ms: int) -> int | None:
         """Returns the coordinator's node id, or None while the coordinator is being looked up.
 
-        If the lookup has failed for good, returns None and sets `fatal`.
+        If a lookup was refused, returns None and sets `failure`. A later call looks the coordinator up again.
         """
         try:
             return self._coordinator.node(monotonic_ms)
         except ApiError as error:
-            self.fatal = error
+            self.failure = error
             return None
 
     def _poll_deadline_ms(self) -> int:

@@ -394,7 +394,7 @@ class ShareConsumer(Closing):
                 self._is_in_callback = False
 
     def _has_error(self) -> bool:
-        return bool(self._membership.fatal or self._fetcher.errors or self._refused_topic())
+        return bool(self._membership.fatal or self._membership.failure or self._fetcher.errors or self._refused_topic())
 
     def _refused_topic(self) -> ApiError | None:
         errors = self._network.cluster.errors
@@ -408,6 +408,9 @@ class ShareConsumer(Closing):
         """Raises the first error of the membership, of a fetch, or of a subscribed topic; returns if there is none."""
         if self._membership.fatal is not None:
             raise self._membership.fatal
+        failure, self._membership.failure = self._membership.failure, None
+        if failure is not None:
+            raise failure
         if self._fetcher.errors:
             raise self._fetcher.errors.pop(0)
         refused = self._refused_topic()

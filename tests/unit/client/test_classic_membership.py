@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -209,13 +210,45 @@ def test_a_coordinator_that_has_moved_is_looked_for_again(coordinator):
     assert len(coordinator.of(ApiKey.FIND_COORDINATOR)) == 4
 
 
-def test_a_group_that_may_not_be_looked_for_is_told(coordinator):
+def refuse_lookups(coordinator):
+    """Refuses FindCoordinator; returns the function that permits it again."""
     told = FindCoordinatorResponse.Coordinator(key="g", error_code=int(Error.GROUP_AUTHORIZATION_FAILED))
+    find = coordinator.answers[ApiKey.FIND_COORDINATOR]
     coordinator.answers[ApiKey.FIND_COORDINATOR] = lambda request, version: FindCoordinatorResponse(coordinators=[told])
+    return lambda: coordinator.answers.update({ApiKey.FIND_COORDINATOR: find})
+
+
+def test_a_group_that_may_not_be_looked_for_is_told_until_the_right_is_granted(coordinator):
+    permit = refuse_lookups(coordinator)
+    with consumer_of(coordinator) as consumer:
+        consumer.subscribe(["t"])
+        for _ in range(2):
+            with pytest.raises(ApiError, match="GROUP_AUTHORIZATION_FAILED"):
+                assigned(consumer)
+        permit()
+        with suppress(ApiError):  # of the lookup that was refused last
+            assigned(consumer)
+        assigned(consumer)
+
+
+@pytest.mark.parametrize("call", ["poll", "position"])
+def test_an_assigned_consumer_is_told_that_it_has_no_rights_on_its_group(coordinator, call):
+    refuse_lookups(coordinator)
+    with consumer_of(coordinator) as consumer:
+        consumer.assign([TopicPartition("t", 0)])
+        for _ in range(2):
+            with pytest.raises(ApiError, match="GROUP_AUTHORIZATION_FAILED"):
+                consumer.poll(10) if call == "poll" else consumer.position(TopicPartition("t", 0), 10)
+
+
+@pytest.mark.parametrize("key", [ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT])
+def test_a_member_goes_on_when_it_is_granted_the_right_to_read(coordinator, key):
+    coordinator.refusals[key] = [Error.GROUP_AUTHORIZATION_FAILED]
     with consumer_of(coordinator) as consumer:
         consumer.subscribe(["t"])
         with pytest.raises(ApiError, match="GROUP_AUTHORIZATION_FAILED"):
-            assigned(consumer)
+            polled(consumer)
+        assigned(consumer)
 
 
 def test_a_static_member_leaves_in_silence(coordinator):

@@ -75,12 +75,12 @@ def test_a_member_that_does_not_poll_in_time_leaves(caplog):
     assert "the member leaves group g" in caplog.text
 
 
-def test_the_error_of_a_lookup_is_fatal():
+def test_poll_raises_the_error_of_a_lookup():
     def node(monotonic_ms):
         raise ApiError(Error.GROUP_AUTHORIZATION_FAILED)
 
     membership = made(node)
-    assert membership._coordinator_node(0) is None
-    assert membership.fatal.error is Error.GROUP_AUTHORIZATION_FAILED
+    assert membership.coordinator_node(0) is None
+    assert membership.failure.error is Error.GROUP_AUTHORIZATION_FAILED
     membership = made()
-    assert membership._coordinator_node(0) == 7 and membership.fatal is None
+    assert membership.coordinator_node(0) == 7 and membership.failure is None
