@@ -15,7 +15,7 @@ from kafkapy.client.configuration import ClientConfig, consumer_config
 from kafkapy.client.consumer_group import ConsumerGroup, RebalanceListener
 from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata, with_metadata
 from kafkapy.client.environment import SYSTEM
-from kafkapy.client.errors import ClientClosed, ConfigError, NotSubscribed
+from kafkapy.client.errors import ClientClosed, ConfigError, NotSubscribed, UnreadableRecords
 from kafkapy.client.fetcher import Fetcher
 from kafkapy.client.interceptors import Interceptors
 from kafkapy.client.metrics import Metrics
@@ -165,9 +165,10 @@ class Consumer(Closing):
 
         It also joins the group, calls the rebalance listener and the callbacks of commits, and commits when auto-commit
         is due; a member must poll at least every `max.poll.interval.ms`. If a deserializer raises an error, the
-        records before this record are returned first; then every poll raises the error until the application
-        seeks. Raises WakeupError after `wakeup`; ApiError for an error that is not retried, such as a corrupt
-        batch; NoOffsetForPartition if a partition has no valid position; NotSubscribed without a subscription.
+        records before this record are returned first; then every poll raises UnreadableRecords, which names the record,
+        until the application seeks past it. Raises WakeupError after `wakeup`; ApiError for an error that is not
+        retried, such as a corrupt batch; NoOffsetForPartition if a partition has no valid position; NotSubscribed
+        without a subscription.
         """
         return self._finish(self._poll(timeout, self._collect))
 
@@ -500,16 +501,18 @@ class Consumer(Closing):
         """Returns the records with their keys and values deserialized.
 
         If a deserializer raises an error, the positions go back to this record and to those behind it, so that no
-        record is lost. Returns the records before it, or raises the error if there are none.
+        record is lost. Returns the records before it, or raises UnreadableRecords if there are none.
         """
         done: list[ConsumerRecord] = []
         try:
             for record in records:
                 done.append(self._deserialized(record))
-        except Exception:
+        except Exception as error:
+            refused = records[len(done)]
             self._read_again(records[len(done) :])
             if not done:
-                raise
+                partition = TopicPartition(refused.topic, refused.partition)
+                raise UnreadableRecords(partition, [(refused.offset, refused.offset)], error) from error
         return done
 
     def _read_again(self, records: list[ConsumerRecord]) -> None:

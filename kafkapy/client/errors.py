@@ -86,10 +86,11 @@ class AcknowledgementError(KafkapyError, RuntimeError):
 
 
 class UnreadableRecords(KafkapyError):
-    """A share consumer cannot return records that it has acquired.
+    """A consumer cannot return a record that a deserializer refuses, or a share consumer records that it has acquired.
 
     `ranges` has the first and last offset of each range of records in `partition`. `__cause__` is the error of the
-    deserializer, or an ApiError with CORRUPT_MESSAGE or INVALID_RECORD. The consumer releases a record that cannot be
+    deserializer, or for a share consumer an ApiError with CORRUPT_MESSAGE or INVALID_RECORD. The position of a consumer
+    stays at the record: a `seek` to the next offset skips it. A share consumer releases a record that cannot be
     deserialized, and rejects a damaged batch, unless the application acknowledges the records otherwise.
     """
 

@@ -13,6 +13,7 @@ from kafkapy.client import (
     SubscriptionError,
     SubscriptionPattern,
     TopicPartition,
+    UnreadableRecords,
     WakeupError,
 )
 from kafkapy.errors import Error
@@ -71,10 +72,11 @@ def test_a_record_that_cannot_be_deserialized_loses_no_record(brokers):
         consumer.assign([T1])
         assert [each.offset for each in poll(consumer)] == [0, 1]
         for _ in range(2):
-            with pytest.raises(ValueError, match="not a value"):
+            with pytest.raises(UnreadableRecords, match="at offsets 2 cannot be read: not a value") as raised:
                 poll(consumer)
             assert consumer.position(T1) == 2
-        consumer.seek(T1, 3)
+        assert isinstance(raised.value.__cause__, ValueError)
+        consumer.seek(raised.value.partition, raised.value.ranges[0][1] + 1)
         assert [each.offset for each in poll(consumer)] == [3, 4]
 
 
