@@ -10,13 +10,12 @@ by another thread.
 from __future__ import annotations
 
 import logging
-import os
 import selectors
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Protocol
 
 from kafkapy.client.broker_connections import NEVER, BrokerConnections
@@ -26,6 +25,7 @@ from kafkapy.client.errors import WakeupError
 from kafkapy.client.held_signals import HeldSignals
 from kafkapy.client.metadata_updater import MetadataUpdater
 from kafkapy.errors import ApiError, Error
+from kafkapy.wake_pipe import WakePipe
 
 __all__ = ["NEVER", "Network", "Task"]
 
@@ -60,12 +60,8 @@ class Network(BrokerConnections):
         self.lock = threading.Lock()
         self.tasks: list[Task] = []
         self.metadata = MetadataUpdater(self, config)
-        # A thread that waits may read the pipe while another one closes the client. Without the lock, it could read a
-        # file that has got the number of the closed descriptor.
-        self._pipe_lock = threading.RLock()  # a signal handler may call `wakeup` while its thread has the lock
-        self._is_pipe_open = True
-        self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._selector.register(self._wake_reader, selectors.EVENT_READ)
+        self._wake_pipe = WakePipe()
+        self._selector.register(self._wake_pipe, selectors.EVENT_READ)
         self._thread_wanted = threading.Event()
         self._waiting_callers = 0
         self._last_caller_left_ms = -HANDOVER_MS
@@ -103,7 +99,7 @@ class Network(BrokerConnections):
         with self.lock:
             self._waiting_callers += 1
             if self._waiting_callers > 1:
-                self._wake()  # so that the other callers check their conditions every HANDOVER_MS from now on
+                self._wake_pipe.wake()  # so that the other callers check their conditions every HANDOVER_MS from now on
         try:
             if self._is_interrupted:
                 with HeldSignals(), self.lock:
@@ -142,7 +138,7 @@ class Network(BrokerConnections):
                     due = self._step(closes_idle=False)
                     self._read_ahead()
                     if self._waiting_callers:
-                        self._wake()  # the step may have read the event that a caller waits for
+                        self._wake_pipe.wake()  # the step may have read the event that a caller waits for
                     else:
                         self._wake_by(min(due, self._wanted_ms))
                 finally:
@@ -165,7 +161,7 @@ class Network(BrokerConnections):
     def wake_waiters(self) -> None:
         """Makes the callers that wait check their condition again. May be called by any thread."""
         self._thread_wanted.set()
-        self._wake()
+        self._wake_pipe.wake()
 
     def interrupt(self) -> None:
         """Makes the call that waits now, or else the next call that waits, raise WakeupError.
@@ -207,7 +203,7 @@ class Network(BrokerConnections):
                 return
             self._closed = True
         self._thread_wanted.set()
-        self._wake()
+        self._wake_pipe.wake()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()
         with self.lock:
@@ -216,10 +212,7 @@ class Network(BrokerConnections):
             if self._security is not None:
                 self._security.close()
             self._selector.close()
-            with self._pipe_lock:
-                self._is_pipe_open = False
-                os.close(self._wake_reader)
-                os.close(self._wake_writer)
+            self._wake_pipe.close()
 
     def metadata_age_s(self) -> float:
         """Returns the seconds since the last metadata response, or since the client was made."""
@@ -229,18 +222,13 @@ class Network(BrokerConnections):
         """Returns whether `close` has been called, which another thread may do at any moment."""
         return self._closed
 
-    def _wake(self) -> None:
-        with self._pipe_lock, suppress(BlockingIOError):  # raised if the pipe is full of wake-ups
-            if self._is_pipe_open:
-                os.write(self._wake_writer, b"w")
-
     def _wake_by(self, due_ms: int) -> None:
         """Wakes the threads that sleep, unless one of them wakes at the monotonic time `due_ms` or earlier."""
         if self._next_step_ms > due_ms:
             self._next_step_ms = due_ms
             self._last_caller_left_ms = -HANDOVER_MS
             self._thread_wanted.set()
-            self._wake()
+            self._wake_pipe.wake()
 
     def _next_step_of_others(self) -> int:
         """Returns the monotonic time (ms) by which another thread runs a step after this caller has stopped waiting.
@@ -273,17 +261,15 @@ class Network(BrokerConnections):
             self._select(due - self.clock.monotonic_ms())
             self._thread_is_selecting = False
             if self._has_waiting_callers():
-                self._wake()  # the event that ended this thread's select was meant for a caller
+                self._wake_pipe.wake()  # the event that ended this thread's select was meant for a caller
 
     def _select(self, pause_ms: int) -> None:
         began_ns = time.monotonic_ns()
         ready = self._selector.select(min(max(pause_ms, 0), LONGEST_SLEEP_MS) / 1000)
         self._uncounted_waits_ns.append(time.monotonic_ns() - began_ns)
         for key, _ in ready:
-            if key.fd == self._wake_reader:
-                with self._pipe_lock, suppress(BlockingIOError):  # raised if another thread has emptied the pipe
-                    if self._is_pipe_open:
-                        os.read(self._wake_reader, 4096)
+            if key.fileobj is self._wake_pipe:
+                self._wake_pipe.clear()
 
     def _step_before_sleep(self) -> int:
         """Runs one step with the lock held; returns the monotonic time (ms) until which the thread may sleep.

@@ -13,17 +13,16 @@ from __future__ import annotations
 import base64
 import hmac
 import logging
-import os
 import select
 import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafkapy.decimal_text import is_number
 from kafkapy.host_names import host_addresses
+from kafkapy.wake_pipe import WakePipe
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -178,8 +177,7 @@ class HttpServer:
         self._trees: Mapping[str, Tree] = {}
         self._clients: dict[int, _Client] = {}
         self._poll = select.poll()
-        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._wake_lock = threading.Lock()  # prevents a write to the closed pipe
+        self._wake_pipe = WakePipe()
         self._is_closing = False
         self._thread = threading.Thread(target=self._run, name="kafkapy-metrics", daemon=True)
 
@@ -202,35 +200,26 @@ class HttpServer:
 
     def close(self) -> None:
         """Ends the thread, if it runs, and closes all connections. May be called only once."""
-        with self._wake_lock:
-            self._is_closing = True
-            os.write(self._wake_write, b"\0")
+        self._is_closing = True
+        self._wake_pipe.wake()
         if self._thread.is_alive():
             self._thread.join()
         for client in list(self._clients.values()):
             self._drop(client)
         self._listener.close()
-        os.close(self._wake_read)
-        os.close(self._wake_write)
-
-    def _wake(self) -> None:
-        """Makes the server's thread check which pending responses are ready. May be called by any thread."""
-        with self._wake_lock:
-            if not self._is_closing:
-                with suppress(BlockingIOError):  # the pipe is full, so the thread wakes up in any case
-                    os.write(self._wake_write, b"\0")
+        self._wake_pipe.close()
 
     # -- the thread
 
     def _run(self) -> None:
         self._poll.register(self._listener, select.POLLIN)
-        self._poll.register(self._wake_read, select.POLLIN)
+        self._poll.register(self._wake_pipe, select.POLLIN)
         while True:
             for descriptor, _ in self._poll.poll(self._timeout_ms()):
-                if descriptor == self._wake_read:
+                if descriptor == self._wake_pipe.fileno():
+                    self._wake_pipe.clear()  # before the test, or it could remove what `close` has written since
                     if self._is_closing:
                         return
-                    os.read(self._wake_read, LARGEST_HEAD)
                     self._answer_pending()
                     continue
                 if descriptor == self._listener.fileno():
@@ -379,7 +368,7 @@ class HttpServer:
         return self._credentials is None or self._credentials.accepts(authorization)
 
     def _wait(self, client: _Client, pending: Pending) -> None:
-        pending.wake = self._wake
+        pending.wake = self._wake_pipe.wake  # makes the thread check which pending responses are ready
         if pending.response is not None:
             self._begin(client, pending.response)
             return

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import heapq
 import logging
-import os
 import selectors
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol
 
 from kafkapy.client.connection import Connection
 from kafkapy.client.connection_security import ConnectionSecurity
 from kafkapy.client.environment import SYSTEM, Environment
 from kafkapy.named_tuple import NamedTuple
+from kafkapy.wake_pipe import WakePipe
 
 logger = logging.getLogger("kafkapy.nodes")
 
@@ -101,7 +100,7 @@ class NodeThread:
         self._events: dict[Connection, int] = {}  # connection -> registered selector events
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._selector: selectors.BaseSelector | None = None
-        self._wake_reader = self._wake_writer = -1
+        self._wake_pipe: WakePipe | None = None
         self._is_selecting = False
         self._is_stopped = False
 
@@ -124,7 +123,7 @@ class NodeThread:
             self._posted.append(work)
             if self._is_selecting:
                 self._is_selecting = False
-                os.write(self._wake_writer, b"w")
+                self._wake()
         return True
 
     def schedule(self, delay_ms: int, callback: Callable[[], object]) -> Timer:
@@ -142,7 +141,7 @@ class NodeThread:
             self._is_stopped = True
             is_open = self._selector is not None
             if is_open and is_first:
-                os.write(self._wake_writer, b"w")
+                self._wake()
         if not is_open or threading.current_thread() is self._thread:
             return
         if self._thread.ident is not None:  # has been started, and closes the descriptors, perhaps before this line
@@ -198,8 +197,8 @@ class NodeThread:
 
     def _open(self) -> None:
         self._selector = self.environment.make_selector()
-        self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._selector.register(self._wake_reader, selectors.EVENT_READ)
+        self._wake_pipe = WakePipe()
+        self._selector.register(self._wake_pipe, selectors.EVENT_READ)
         if self.environment.has_thread:
             self._thread.start()
 
@@ -214,10 +213,13 @@ class NodeThread:
         for channel in list(self._channels):
             self._call(channel.shut)
         self._channels.clear()
-        assert self._selector is not None
+        assert self._selector is not None and self._wake_pipe is not None
         self._selector.close()
-        os.close(self._wake_reader)
-        os.close(self._wake_writer)
+        self._wake_pipe.close()
+
+    def _wake(self) -> None:
+        assert self._wake_pipe is not None
+        self._wake_pipe.wake()
 
     def _run_posted(self) -> bool:
         """Runs the posted work. Returns True if `stop` has been called."""
@@ -235,7 +237,7 @@ class NodeThread:
     def _select(self, due_ms: int) -> None:
         """Waits for an event on a connection, but not longer than until the monotonic time `due_ms`, and calls `step`
         of the channels whose connections have events."""
-        assert self._selector is not None
+        assert self._selector is not None and self._wake_pipe is not None
         with self._lock:
             self._is_selecting = not self._posted and not self._is_stopped
             is_waiting = self._is_selecting
@@ -246,8 +248,7 @@ class NodeThread:
         monotonic_ms = self.clock.monotonic_ms()
         for key, _ in ready:
             if key.data is None:
-                with suppress(BlockingIOError):  # raised if the pipe is empty; the thread must go on in any case
-                    os.read(self._wake_reader, 4096)
+                self._wake_pipe.clear()
             else:
                 self._step(key.data, monotonic_ms)
 

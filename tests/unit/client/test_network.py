@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import selectors
 import signal
 import socket
 import threading
 import time
 from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
 
@@ -350,36 +346,6 @@ def test_a_client_that_is_never_used_starts_no_thread_but_closes(brokers):
     network.start()
     assert not network._thread.is_alive()
     network.close()
-
-
-@pytest.fixture
-def reused(brokers):
-    """Yields a closed network, and the ends of another pipe, which has the numbers of its closed descriptors."""
-    network = brokers.network(producer_config(client_settings()), has_thread=False)
-    reader, writer = os.pipe2(os.O_NONBLOCK)
-    network.close()
-    for end, number in ((reader, network._wake_reader), (writer, network._wake_writer)):
-        assert fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, number) == number
-    yield network, reader, writer
-    for number in (reader, writer, network._wake_reader, network._wake_writer):
-        os.close(number)
-
-
-def test_a_closed_client_does_not_read_from_a_file_with_the_number_of_its_pipe(reused):
-    """A thread that waits may find the pipe readable just before another thread closes the client."""
-    network, reader, writer = reused
-    ready = selectors.SelectorKey(None, network._wake_reader, selectors.EVENT_READ, None)
-    network._selector = SimpleNamespace(select=lambda timeout: [(ready, selectors.EVENT_READ)])
-    os.write(writer, b"foreign")
-    network._select(0)
-    assert os.read(reader, 100) == b"foreign"
-
-
-def test_a_closed_client_does_not_write_to_a_file_with_the_number_of_its_pipe(reused):
-    network, reader, _ = reused
-    network._wake()
-    with pytest.raises(BlockingIOError):
-        os.read(reader, 100)
 
 
 def test_a_callback_must_not_wait(brokers):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import threading
@@ -23,6 +22,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.fetch import FetchRequest
+from kafkapy.wake_pipe import WakePipe
 from tests.harness.stub_node import CLOSE, StubNode
 from tests.ports import free_port
 from tests.unit.nodes.outcomes import KEY, WAIT_S, Outcomes, echo
@@ -57,17 +57,16 @@ def test_a_thread_that_ends_before_stop_waits_for_it_closes_its_descriptors_once
     """A second close could close a file that another thread has opened under the number in the meantime."""
     stopping = NodeThread()
     stopping.schedule(3_600_000, list)
-    write = os.write
+    wake = WakePipe.wake
 
-    def write_and_let_the_thread_end(descriptor: int, content: bytes) -> int:
-        written = write(descriptor, content)
+    def wake_and_let_the_thread_end(pipe: WakePipe) -> None:
+        wake(pipe)
         if stopping.is_stopped:
             stopping._lock.release()
             stopping._thread.join(WAIT_S)
             stopping._lock.acquire()
-        return written
 
-    monkeypatch.setattr("kafkapy.nodes.node_thread.os.write", write_and_let_the_thread_end)
+    monkeypatch.setattr("kafkapy.wake_pipe.WakePipe.wake", wake_and_let_the_thread_end)
     stopping.stop()
     assert not stopping._thread.is_alive()
 
