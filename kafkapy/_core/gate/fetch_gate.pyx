@@ -187,9 +187,8 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
         max_bytes = request.remaining
     if not read_log(request, read, partition.log, partition.log.segments, place.fetch_offset, max_bytes):
         return False
-    if (read.length > max_bytes and request.replica_id == CONSUMER
-            and gate.shared.monotonic_ms >= partition.large_fetch_noted_until_ms):
-        return False  # Python notes the client whose fetch is smaller than the batch
+    request.has_unnoted_batch |= (read.length > max_bytes and request.replica_id == CONSUMER
+                                  and gate.shared.monotonic_ms >= partition.large_fetch_noted_until_ms)
     request.readable += read.available if read.available < place.max_bytes else place.max_bytes
     if read.length:
         request.found += read.length
@@ -314,7 +313,7 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     request.remaining = max_bytes
     request.min_one_message = True
     request.is_committed = isolation_level == READ_COMMITTED and request.replica_id == CONSUMER
-    request.must_not_wait = False
+    request.must_not_wait = request.has_unnoted_batch = False
     request.found = 0
     request.readable = 0
     return not cursor.failed and max_bytes >= 0 and 0 <= isolation_level <= READ_COMMITTED
@@ -338,7 +337,8 @@ cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) no
     larger than its partition's limit counts only up to the limit, as in DelayedFetch."""
     cdef int64_t available = request.readable if request.moment == FETCH_WHILE_HELD else request.found
     if request.moment == FETCH_AT_DEADLINE or (available > 0 and available >= request.min_bytes):
-        return GATE_ANSWERED if quota_allows(gate, request, count) else GATE_DECLINED
+        # Python notes the client whose fetch is smaller than a batch.
+        return GATE_DECLINED if request.has_unnoted_batch or not quota_allows(gate, request, count) else GATE_ANSWERED
     if gate.max_wait_ms <= 0 or available >= request.min_bytes or request.must_not_wait:
         return GATE_DECLINED
     gate.read_count = count

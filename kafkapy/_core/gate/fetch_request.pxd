@@ -21,6 +21,7 @@ cdef struct FetchRequest:
     bint is_committed                    # isolation level read_committed
     FetchMoment moment
     bint must_not_wait                   # a log has rolled to another segment, or ends below the offset
+    bint has_unnoted_batch               # a batch is larger than its partition's limit, which Python has to note
     int64_t found                        # bytes that the answer will hold
     int64_t readable                     # bytes up to the end of the segments, limited per partition only
     int32_t topic_count
