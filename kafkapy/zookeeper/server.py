@@ -250,7 +250,14 @@ class ZooKeeperServer:
             slot.add(client, encode_reply(xid, transaction.zxid, ZooKeeperError.OK))
             slot.add(_Closer(client, "its session is closed"), b"")
 
-        self._commit(transaction, reply)
+        self._commit(transaction, reply, lambda error: self._restart_if_open(client.session_id))
+
+    def _restart_if_open(self, session_id: int) -> None:
+        """Starts the clock of a session again if the log has refused the session's end, for example because the tree's
+        partition has too few replicas in sync. Otherwise the session would never expire."""
+        session = self.tree.sessions.get(session_id)
+        if session is not None:
+            self._session_clock.start(session_id, session.timeout_ms, self._clock.monotonic_ms())
 
     def _expire(self) -> None:
         for session_id in self._session_clock.expired(self._clock.monotonic_ms()):
@@ -262,7 +269,7 @@ class ZooKeeperServer:
             if client is not None:
                 client.close("its session has expired")
                 self.disconnected(client)
-            self.commit(transaction)
+            self.commit(transaction, lambda error, ended=session_id: self._restart_if_open(ended))  # type: ignore[misc]
 
     # -- requests
 
