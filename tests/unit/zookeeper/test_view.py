@@ -12,6 +12,7 @@ from kafkapy.controller.acls import create_acls, delete_acls
 from kafkapy.controller.client_quotas import QuotaAlteration, alter_client_quotas
 from kafkapy.controller.scram_credentials import ScramUpsertion, alter_scram_credentials
 from kafkapy.controller.topics import delete_topics
+from kafkapy.errors import Error
 from kafkapy.metadata.cluster_image import ScramCredential
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkapy.protocol.messages.metadata_records import ConfigRecord, PartitionChangeRecord
@@ -535,3 +536,28 @@ def test_nodes_of_a_transaction_are_requests_too(harness):
     harness.client.create("/admin/delete_topics/t")
     harness.client.call(Op.DELETE, body)
     assert harness.requests.requests == [("delete_topic", "t")]
+
+
+def test_what_the_log_has_refused_is_shown_after_the_next_image():
+    harness = ViewHarness()
+    refusals: list[bool] = []
+    harness.view._on_refused = lambda: refusals.append(True)
+    harness.zookeeper.log.next_failure = Error.NOT_ENOUGH_REPLICAS
+    harness.image = with_topic(harness.image, "u", 1)
+    harness.show()
+    assert refusals == [True]
+    assert "/brokers/topics/u" not in harness.zookeeper.server.tree.nodes
+    harness.view.follow(harness.image, ClusterFacts("cluster-id", 1, 0), topics=[])
+    assert "/brokers/topics/u/partitions/0/state" in harness.zookeeper.server.tree.nodes
+
+
+def test_a_deletion_that_the_log_has_refused_is_tried_again():
+    harness = ViewHarness()
+    server = harness.zookeeper.server
+    harness.client.create("/folder")
+    harness.client.create("/folder/child")
+    harness.zookeeper.log.next_failure = Error.NOT_ENOUGH_REPLICAS
+    server.delete_all("/folder")
+    assert "/folder/child" in server.tree.nodes
+    harness.zookeeper.scheduler.advance(5_000)
+    assert "/folder" not in server.tree.nodes
