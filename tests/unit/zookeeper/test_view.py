@@ -561,3 +561,25 @@ def test_a_deletion_that_the_log_has_refused_is_tried_again():
     assert "/folder/child" in server.tree.nodes
     harness.zookeeper.scheduler.advance(5_000)
     assert "/folder" not in server.tree.nodes
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("/brokers/topics/u", b'{"version":1,"partitions":{"0":[Infinity]}}'),
+        ("/brokers/topics/u", b'{"version":1,"partitions":{"0":[99999999999]}}'),
+        ("/brokers/topics/u", b'{"version":1,"partitions":{"99999999999":[1]}}'),
+        ("/config/users/ann", b'{"version":1,"config":{"producer_byte_rate":1' + b"0" * 400 + b"}}"),
+        ("/config/users/bob", b'{"version":1,"config":{"SCRAM-SHA-256":"iterations=1","x":Infinity}}'),
+        ("/admin/reassign_partitions", b'{"partitions":[{"topic":"t","partition":0,"replicas":[Infinity]}]}'),
+        ("/admin/preferred_replica_election", b'{"partitions":[{"topic":"t","partition":-1e999}]}'),
+        ("/admin/preferred_replica_election", b'{"partitions":[{"topic":5,"partition":0}]}'),
+    ],
+)
+def test_numbers_that_no_request_can_carry_are_refused_and_end_nothing(path, data):
+    harness = ViewHarness()
+    harness.client.create(path, data)
+    assert harness.requests.requests == []
+    harness.zookeeper.server.commands.resume()
+    assert harness.requests.requests == []
+    assert harness.client.exists("/")
