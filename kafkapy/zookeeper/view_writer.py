@@ -124,7 +124,12 @@ class ViewWriter:
         present = changes.get(path)
         if present is None:
             changes.create_with_parents(path, node)
-        elif node.value is not None and not node.is_shown_by(present.data):
+            return
+        if present.owner != node.owner:
+            # A client may have created the node as an ephemeral one, which must not vanish with the client's session.
+            changes.transaction.replace_owner(path, node.owner)
+            changes.count()
+        if node.value is not None and not node.is_shown_by(present.data):
             version = present.version + 1 if node.version is None else node.version
             changes.transaction.replace_data(path, node.encode(), version)
             changes.count()

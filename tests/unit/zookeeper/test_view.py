@@ -583,3 +583,17 @@ def test_numbers_that_no_request_can_carry_are_refused_and_end_nothing(path, dat
     harness.zookeeper.server.commands.resume()
     assert harness.requests.requests == []
     assert harness.client.exists("/")
+
+
+def test_a_node_of_a_topic_that_a_client_has_created_as_an_ephemeral_one_outlives_the_session():
+    harness = ViewHarness()
+    harness.client.create("/brokers/topics/u", b'{"version":1,"partitions":{"0":[1]}}', flags=1)
+    harness.show(with_topic(harness.image, "u", 1))
+    harness.zookeeper.scheduler.advance(11_000)
+    assert harness.client.session_id not in harness.zookeeper.server.tree.sessions
+    harness.client = harness.zookeeper.client()
+    assert harness.client.exists("/brokers/topics/u").owner == 0
+    assert harness.json("/brokers/topics/u/partitions/0/state")["leader"] == 1
+    harness.show(commit(harness.image, delete_topics(harness.image, [harness.image.topics.by_name["u"].topic_id])))
+    with pytest.raises(ZooKeeperReplyError):
+        harness.client.exists("/brokers/topics/u")
