@@ -69,9 +69,9 @@ class VersionThree:
             ("PUT", f"{topic}/configs/{{name}}", self.set_config),
             ("DELETE", f"{topic}/configs/{{name}}", self.reset_config),
             ("POST", f"{topic}/configs:alter", self.alter_configs),
-            ("POST", f"{topic}/records", self.produce),
         ]
-        return [Route(path, handler, methods=[method]) for method, path, handler in table]
+        routes = [Route(path, _with_codes(handler), methods=[method]) for method, path, handler in table]
+        return [*routes, Route(f"{topic}/records", self.produce, methods=["POST"])]
 
     # Clusters and brokers
 
@@ -352,6 +352,20 @@ class VersionThree:
     def _list(self, request: Request, kind: str, data: list[dict[str, Any]]) -> Response:
         metadata = {"self": str(request.url).partition("?")[0], "next": None}
         return answer({"kind": kind, "metadata": metadata, "data": data})
+
+
+def _with_codes(handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Returns a handler that reports a topic which does not exist with the error code of version 3."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except RequestRefused as error:
+            if error.code == errors.topic_not_found().code:
+                raise errors.unknown_topic_or_partition() from None
+            raise
+
+    return handle
 
 
 def _topic(request: Request) -> str:
