@@ -6,7 +6,6 @@ They are base64, JSON, text, and the forms that need a schema from a schema regi
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 import json
 from collections.abc import Callable
@@ -49,7 +48,7 @@ def encode_binary(topic: str, value: Any) -> bytes | None:
         raise errors.unprocessable("binary data must be a base64 string")
     try:
         return base64.b64decode(value, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error, or a character that is not ASCII
         raise errors.unprocessable(f"data are not base64: {error}") from None
 
 
