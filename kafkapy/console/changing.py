@@ -119,14 +119,7 @@ def _apply(visit: Visit, change: Change, fields: Mapping[str, str], form: Mappin
     if plan.confirm and form.get("confirm", "") != plan.confirm:
         return _review(visit, change, fields, plan, f"Type {plan.confirm} to confirm. Nothing was changed.")
     lines = plan.command_lines(visit.cluster.servers)
-    entry = {
-        "id": secrets.token_hex(8),
-        "user": visit.session.user,
-        "cluster": visit.cluster.name,
-        "change": change.name,
-        "fields": dict(fields),
-        "commands": lines,
-    }
+    entry = audit_entry(visit, change, fields, plan)
     audit = Audit(visit.cluster, visit.settings.audit_topic)
     audit.write({**entry, "state": "requested"})
     try:
@@ -144,6 +137,18 @@ def _apply(visit: Visit, change: Change, fields: Mapping[str, str], form: Mappin
     log.info("%s changed %s: %s", visit.session.user, visit.cluster.name, lines[-1])
     audit.write({**entry, "state": "applied", "outcome": outcome})
     return Page("change_done", {"change": change, "outcome": outcome, "target": plan.target, "lines": lines})
+
+
+def audit_entry(visit: Visit, change: Change, fields: Mapping[str, str], plan: Plan) -> dict[str, Any]:
+    """Returns the members that both records of a change have in the audit topic, without the values of passwords."""
+    return {
+        "id": secrets.token_hex(8),
+        "user": visit.session.user,
+        "cluster": visit.cluster.name,
+        "change": change.name,
+        "fields": {**fields, **plan.audited},
+        "commands": plan.command_lines(visit.cluster.servers),
+    }
 
 
 class Audit:

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kafkapy.console.problem import Problem
-from kafkapy.console.record_filter import Filter, Record
+from kafkapy.console.record_filter import Filter, Record, steps_of
 from kafkapy.named_tuple import NamedTuple
 
 MASK = "(masked)"
@@ -58,7 +58,7 @@ class Mask(NamedTuple):
                 "key": self.key,
                 "value": self.value or bool(self.paths),
                 "header": bool(self.headers) and (not each.name or each.name in self.headers),
-                "json": self.value or any(_meets(each.name.split("."), path) for path in self.paths),
+                "json": self.value or any(_meets(steps_of(each.name), path) for path in self.paths),
             }[each.field]
             if is_masked:
                 raise Problem(403, f"A filter on the {each.field} is not allowed: this topic has a masking rule.")
@@ -137,5 +137,14 @@ def _meets(wanted: Sequence[str], masked: Sequence[str]) -> bool:
 
     The indexes of list elements are ignored.
     """
-    first, second = ([part for part in path if not part.isdigit()] for path in (wanted, masked))
+    first, second = ([part for part in path if not _is_index(part)] for path in (wanted, masked))
     return all(one == other for one, other in zip(first, second, strict=False))
+
+
+def _is_index(step: str) -> bool:
+    """Returns whether a filter accepts the step as the index of a list element; -1 is the last element, for example."""
+    try:
+        int(step)
+    except ValueError:
+        return False
+    return True

@@ -134,11 +134,16 @@ def json_at(data: bytes | None, path: str) -> Any:
         return _NEVER
     try:
         value = json.loads(data)
-        for step in filter(None, path.removeprefix("$").split(".")):
+        for step in steps_of(path):
             value = value[int(step)] if isinstance(value, list) else value[step]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         return _NEVER
     return value
+
+
+def steps_of(path: str) -> list[str]:
+    """Returns the names and list indexes of a path into a JSON value; an empty list for the whole value."""
+    return [step for step in path.removeprefix("$").split(".") if step]
 
 
 def parse_filters(fields: list[str], names: list[str], operations: list[str], texts: list[str]) -> tuple[Filter, ...]:

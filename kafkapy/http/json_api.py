@@ -45,8 +45,7 @@ class JsonResponses:
     def answer(self, content: Any, status: int = 200, media_type: str | None = None) -> Response:
         """Returns a response with `content` as JSON; if `media_type` is None, with the media type given to the
         constructor."""
-        text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
-        return Response(text, status, media_type=media_type or self._media_type)
+        return Response(json_bytes(content), status, media_type=media_type or self._media_type)
 
     def refuse(self, status: int, reason: str) -> Response:
         """Returns the response to a refused request, with the HTTP status as the number of the error."""
@@ -77,22 +76,50 @@ def _phrase(error: HTTPException) -> str:
     return f"HTTP {error.status_code} {error.detail}"
 
 
+def json_bytes(content: Any) -> bytes:
+    """Returns `content` as JSON in UTF-8. Half of a surrogate pair, which UTF-8 cannot hold, is escaped."""
+    try:
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(content, separators=(",", ":")).encode()
+
+
+def refuse_constant(name: str) -> Any:
+    """Raises ValueError for NaN and Infinity, which Python reads as numbers and JSON does not have (RFC 8259).
+
+    For the argument `parse_constant` of the module json.
+    """
+    raise ValueError(f"{name} is not a value of JSON")
+
+
+def check_texts(found: Any) -> None:
+    """Raises RequestRefused (422) if a text in the JSON value `found` has half of a surrogate pair, which JSON can
+    escape and no record can hold."""
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise RequestRefused(422, f"the body has a text that is not Unicode: {error}") from None
+
+
 async def json_body(request: Request, accepted: Collection[str], default: str) -> dict[str, Any]:
     """Returns the JSON object in the body of the request.
 
     `accepted` are the content types that a request may have; a request without a content type is treated as `default`.
-    Raises RequestRefused for another content type (415), and for a body that is not JSON (400) or not an object (422).
+    Raises RequestRefused for another content type (415), and for a body that is not JSON (400), not an object, or not
+    Unicode (422).
     """
     content_type = media_type(request) or default
     if content_type not in accepted:
         raise RequestRefused(415, "HTTP 415 Unsupported Media Type")
     content = await request.body()
     try:
-        found = json.loads(content)
+        found = json.loads(content, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise RequestRefused(400, f"The request's body is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise RequestRefused(422, "The request's body is not a JSON object")
+    if b"\\" in content:  # only an escape can be half of a pair
+        check_texts(found)
     return found
 
 

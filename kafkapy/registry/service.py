@@ -12,12 +12,11 @@ from typing import Any
 from kafkapy.client.schema.model import JSON, Schema, SchemaReference
 from kafkapy.registry import errors, record_format
 from kafkapy.registry.errors import InvalidSchema, RegistryError
-from kafkapy.registry.model import LATEST_NUMBER, Level, Mode, Version, context_of
+from kafkapy.registry.model import LATEST_NUMBER, LEVEL_FIELD, Level, Mode, Version, context_of
 from kafkapy.registry.schemas.parsing import ParsedSchema, differences, parse
 from kafkapy.registry.store import SchemaStore
 
 Write = Callable[[list[tuple[bytes, bytes | None]]], None]
-LEVEL_FIELD = "compatibilityLevel"
 MOST_MESSAGES = 100
 
 
@@ -143,9 +142,10 @@ class RegistryService:
     ) -> Version:
         """Returns the version of a subject that has the schema. Registers the schema if the subject lacks it.
 
-        `schema_id` and `number` are the id and the version number to register in the mode IMPORT, otherwise None.
-        `normalize` sorts the keys of a JSON Schema. Raises RegistryError for an invalid name or schema, for a schema
-        that is not compatible, if the mode does not permit it, or if `schema_id` is the id of another schema.
+        `schema_id` and `number` are the id and the version number to register in the mode IMPORT, otherwise None; in
+        other modes `number` may also be the number of the next version. `normalize` sorts the keys of a JSON Schema.
+        Raises RegistryError for an invalid name or schema, for a schema that is not compatible, if the mode does not
+        permit it, or if `schema_id` is the id of another schema.
         """
         check_subject(subject)
         parsed, schema = self.parse(schema, is_new=True, normalize=normalize)
@@ -167,7 +167,10 @@ class RegistryService:
         else:
             self._check_import(context, schema_id, schema)
         every = self.store.versions(subject, deleted=True)
-        version = Version(subject, number or (every[-1].number + 1 if every else 1), schema_id, schema)
+        following = every[-1].number + 1 if every else 1
+        if number not in (None, following) and self.mode(subject) is not Mode.IMPORT:
+            raise errors.invalid_schema("Version is not one more than previous version")
+        version = Version(subject, number or following, schema_id, schema)
         key = record_format.encode_key(record_format.SCHEMA, subject, version.number)
         records = [(key, record_format.encode_version(version))]
         if any(each.number == version.number for each in every):

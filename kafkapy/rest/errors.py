@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.client.errors import RequestTimedOut
+from kafkapy.client.errors import AuthenticationError, RequestTimedOut
 from kafkapy.errors import ApiError, Error
 from kafkapy.http.json_api import RequestRefused
 
@@ -61,12 +61,30 @@ def registry_failed(reason: object) -> RequestRefused:
     return RequestRefused(40801, f"Error when registering or looking up a schema: {reason}")
 
 
+def unknown_topic_or_partition() -> RequestRefused:
+    """The error of version 3 for a topic that does not exist; that of version 2 is `topic_not_found`."""
+    return RequestRefused(40403, Error.UNKNOWN_TOPIC_OR_PARTITION.message)
+
+
 _MISSING = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 _FORBIDDEN = (
     Error.TOPIC_AUTHORIZATION_FAILED,
     Error.GROUP_AUTHORIZATION_FAILED,
     Error.CLUSTER_AUTHORIZATION_FAILED,
     Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    Error.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+)
+_BAD_REQUEST = (
+    Error.INVALID_CONFIG,
+    Error.INVALID_PARTITIONS,
+    Error.INVALID_REPLICATION_FACTOR,
+    Error.INVALID_REQUEST,
+    Error.INVALID_TOPIC_EXCEPTION,
+    Error.POLICY_VIOLATION,
+    Error.SECURITY_DISABLED,
+    Error.TOPIC_ALREADY_EXISTS,
+    Error.TOPIC_DELETION_DISABLED,
+    Error.UNSUPPORTED_VERSION,
 )
 
 
@@ -75,12 +93,18 @@ def of_cluster(error: Exception) -> RequestRefused:
     proxy."""
     if isinstance(error, RequestTimedOut):
         return RequestRefused(50003, str(error))
+    if isinstance(error, AuthenticationError):
+        return RequestRefused(40101, error.message)
     if isinstance(error, ApiError):
         if error.error in _MISSING:
             return topic_not_found()
         if error.error in _FORBIDDEN:
             return RequestRefused(40301, error.message)
-        if error.error is Error.TOPIC_ALREADY_EXISTS:
+        if error.error in _BAD_REQUEST:
             return RequestRefused(40002, error.message)
+        if error.error is Error.THROTTLING_QUOTA_EXCEEDED:
+            return RequestRefused(42901, error.message)
+        if error.error is Error.BROKER_NOT_AVAILABLE:
+            return RequestRefused(50302, error.message)
         return RequestRefused(50003 if error.error.retriable else 50002, f"Kafka error: {error.message}")
     return RequestRefused(50002, f"Kafka error: {error}")

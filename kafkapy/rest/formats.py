@@ -6,7 +6,6 @@ They are base64, JSON, text, and the forms that need a schema from a schema regi
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 import json
 from collections.abc import Callable
@@ -27,7 +26,7 @@ from kafkapy.client.schema.bounded_cache import BoundedCache
 from kafkapy.client.schema.subject_names import KEY
 from kafkapy.client.schema.wire_format import Frame
 from kafkapy.errors import ConfigError
-from kafkapy.http.json_api import RequestRefused
+from kafkapy.http.json_api import RequestRefused, refuse_constant
 from kafkapy.rest import errors
 
 BINARY, JSON, AVRO, JSON_SCHEMA, TEXT = "binary", "json", "avro", "jsonschema", "text"
@@ -49,7 +48,7 @@ def encode_binary(topic: str, value: Any) -> bytes | None:
         raise errors.unprocessable("binary data must be a base64 string")
     try:
         return base64.b64decode(value, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error, or a character that is not ASCII
         raise errors.unprocessable(f"data are not base64: {error}") from None
 
 
@@ -87,7 +86,7 @@ def decode_json(data: bytes | None) -> Any:
     if data is None:
         return None
     try:
-        return json.loads(data)
+        return json.loads(data, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise RequestRefused(50002, f"Kafka error: a record is not JSON: {error}") from None
 
@@ -107,10 +106,15 @@ class AvroJsonSerializer(AvroSerializer):
 class AvroJsonDeserializer(AvroDeserializer):
     """Deserializes Avro data to values in Avro's JSON encoding."""
 
+    def __init__(self, registry: RegistryClient, *, is_key: bool) -> None:
+        # Without their names, records of a union would get the name of the first branch with the same fields.
+        super().__init__(registry, is_key=is_key, names_records=True)
+
     def deserialize(self, data: bytes, frame: Frame, parsed: ParsedAvro) -> Any:
         output = io.StringIO()
         self._library.json_writer(output, parsed.schema, [super().deserialize(data, frame, parsed)])
-        return json.loads(output.getvalue())
+        # Numbers that JSON does not have become texts, as in Confluent's proxy.
+        return json.loads(output.getvalue(), parse_constant=str)
 
 
 class Formats:

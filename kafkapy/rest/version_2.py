@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +13,7 @@ from starlette.routing import Route
 from kafkapy.client import OffsetAndMetadata, RecordMetadata, TopicPartition
 from kafkapy.client.admin import EARLIEST, LATEST, ConfigResource, ResourceType, TopicDescription
 from kafkapy.client.schema.subject_names import KEY, VALUE
+from kafkapy.config.row import INT_MAX, LONG_MAX
 from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 from kafkapy.decimal_text import is_number
 from kafkapy.errors import ApiError
@@ -174,7 +175,8 @@ class VersionTwo:
         group = unquote(request.path_params["group"])
         name = await self._clients.run(lambda: self._consumers.create(group, body))
         base = str(request.base_url).rstrip("/")
-        return answer({"instance_id": name, "base_uri": f"{base}/consumers/{group}/instances/{name}"})
+        place = f"/consumers/{quote(group, safe='')}/instances/{quote(name, safe='')}"
+        return answer({"instance_id": name, "base_uri": base + place})
 
     async def delete_instance(self, request: Request) -> Response:
         group, name = _instance_key(request)
@@ -354,7 +356,7 @@ def _schema_id(with_schema: bool, data: Iterable[bytes | None]) -> int | None:
 def _partition_of(value: Any) -> TopicPartition:
     if isinstance(value, dict):
         topic, partition = value.get("topic"), value.get("partition")
-        if isinstance(topic, str) and isinstance(partition, int) and partition >= 0:
+        if isinstance(topic, str) and type(partition) is int and 0 <= partition <= INT_MAX:
             return TopicPartition(topic, partition)
     raise errors.unprocessable("a partition has `topic` and the number `partition`")
 
@@ -373,7 +375,7 @@ def _offset_list(body: dict[str, Any]) -> dict[TopicPartition, OffsetAndMetadata
     offsets = {}
     for each in found:
         partition, offset = _partition_of(each), each.get("offset")
-        if not isinstance(offset, int) or offset < 0:
-            raise errors.unprocessable("`offset` must be a number from 0")
+        if type(offset) is not int or not 0 <= offset < LONG_MAX:
+            raise errors.unprocessable(f"`offset` must be a number from 0 to {LONG_MAX - 1}")
         offsets[partition] = OffsetAndMetadata(offset, str(each.get("metadata") or ""))
     return offsets

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
@@ -25,8 +24,17 @@ from kafkapy.client.admin import (
     TopicDescription,
 )
 from kafkapy.client.schema.subject_names import KEY, VALUE
-from kafkapy.config.row import ConfigSource
-from kafkapy.http.json_api import JSON_TYPE, JsonResponses, RequestRefused, json_body, media_type
+from kafkapy.config.row import INT_MAX, ConfigSource
+from kafkapy.http.json_api import (
+    JSON_TYPE,
+    JsonResponses,
+    RequestRefused,
+    check_texts,
+    json_body,
+    json_bytes,
+    media_type,
+    refuse_constant,
+)
 from kafkapy.rest import errors
 from kafkapy.rest.cluster import ClusterClients, Record
 from kafkapy.rest.formats import AVRO, BINARY, JSON, JSON_SCHEMA, TEXT, Formats
@@ -36,6 +44,7 @@ answer = JSON_RESPONSES.answer
 # The types of a key or value -> the form in which they are embedded.
 _FORMS = {"BINARY": BINARY, "JSON": JSON, "STRING": TEXT, "AVRO": AVRO, "JSONSCHEMA": JSON_SCHEMA}
 
+_SHORT_MAX = 2**15 - 1
 _END: Any = object()  # marks the end of a body; a JSON null is None
 
 
@@ -69,9 +78,9 @@ class VersionThree:
             ("PUT", f"{topic}/configs/{{name}}", self.set_config),
             ("DELETE", f"{topic}/configs/{{name}}", self.reset_config),
             ("POST", f"{topic}/configs:alter", self.alter_configs),
-            ("POST", f"{topic}/records", self.produce),
         ]
-        return [Route(path, handler, methods=[method]) for method, path, handler in table]
+        routes = [Route(path, _with_codes(handler), methods=[method]) for method, path, handler in table]
+        return [*routes, Route(f"{topic}/records", self.produce, methods=["POST"])]
 
     # Clusters and brokers
 
@@ -158,13 +167,14 @@ class VersionThree:
         body = await json_body(request, (JSON_TYPE,), JSON_TYPE)
         name, configs = body.get("topic_name"), body.get("configs") or []
         partitions, factor = body.get("partitions_count", -1), body.get("replication_factor", -1)
-        if not isinstance(name, str) or not isinstance(partitions, int) or not isinstance(factor, int):
+        are_numbers = _is_number(partitions, INT_MAX) and _is_number(factor, _SHORT_MAX)
+        if not isinstance(name, str) or not are_numbers:
             raise errors.unprocessable(
                 "`topic_name` is a required string, `partitions_count` and `replication_factor` are numbers"
             )
         if not isinstance(configs, list) or not all(isinstance(each, dict) and "name" in each for each in configs):
             raise errors.unprocessable("`configs` must be an array of objects with `name` and `value`")
-        values = {str(each["name"]): each.get("value") for each in configs}
+        values = {str(each["name"]): _config_value(each.get("value")) for each in configs}
         topic = NewTopic(name, partitions, factor, configs=values)
         validate_only = bool(body.get("validate_only", False))
         created = await self._clients.run(
@@ -256,7 +266,9 @@ class VersionThree:
             operation = str(each.get("operation", "SET")).upper()
             if operation not in ("SET", "DELETE"):
                 raise errors.unprocessable(f"the operation {operation}; accepted are SET and DELETE")
-            changes.append(ConfigChange(str(each["name"]), each.get("value"), ConfigOperation[operation]))
+            changes.append(
+                ConfigChange(str(each["name"]), _config_value(each.get("value")), ConfigOperation[operation])
+            )
         return await self._alter(request, changes)
 
     async def _alter(self, request: Request, changes: list[ConfigChange]) -> Response:
@@ -354,6 +366,20 @@ class VersionThree:
         return answer({"kind": kind, "metadata": metadata, "data": data})
 
 
+def _with_codes(handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Returns a handler that reports a topic which does not exist with the error code of version 3."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except RequestRefused as error:
+            if error.code == errors.topic_not_found().code:
+                raise errors.unknown_topic_or_partition() from None
+            raise
+
+    return handle
+
+
 def _topic(request: Request) -> str:
     return unquote(request.path_params["topic"])
 
@@ -414,12 +440,29 @@ def _source(number: int) -> str:
     return names.get(source, name if "DYNAMIC" in name or "STATIC" in name else f"DYNAMIC_{name}")
 
 
+def _is_number(value: Any, largest: int) -> bool:
+    """Returns whether `value` is a whole number from -1, which is the broker's default, to `largest`."""
+    return type(value) is int and -1 <= value <= largest
+
+
+def _config_value(value: Any) -> str | None:
+    """Returns the value of a configuration key, which may be a number or a truth value in JSON.
+
+    Raises RequestRefused for an array or an object.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list | dict):
+        raise errors.unprocessable("the `value` of a configuration must be a string")
+    return json.dumps(value)
+
+
 async def _objects(content: bytes) -> AsyncIterator[Any]:
     """Yields the JSON values that follow each other in a body.
 
     If the rest of the body is not JSON, yields a RequestRefused as the last element instead of raising it.
     """
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -436,11 +479,16 @@ async def _objects(content: bytes) -> AsyncIterator[Any]:
         except (ValueError, RecursionError) as error:
             yield RequestRefused(400, f"The request's body is not JSON: {error}")
             return
+        try:
+            check_texts(found)
+        except RequestRefused as error:
+            yield error
+            continue
         yield found
 
 
 def _line(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() + b"\r\n"
+    return json_bytes(value) + b"\r\n"
 
 
 def _timestamp(given: Any) -> int | None:
@@ -461,9 +509,12 @@ def _headers(given: Any) -> list[tuple[str, bytes | None]] | None:
     if given is None:
         return None
     try:
-        return [
+        found = [
             (each["name"], None if each.get("value") is None else base64.b64decode(each["value"], validate=True))
             for each in given
         ]
-    except (TypeError, KeyError, AttributeError, binascii.Error):
+        if all(isinstance(name, str) for name, _ in found):
+            return found
+        raise TypeError("the name of a header is not a text")
+    except (TypeError, KeyError, AttributeError, ValueError):
         raise RequestRefused(400, "a header has `name`, and `value` in base64") from None

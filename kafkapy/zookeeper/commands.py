@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
 from typing import Any, Protocol
 
+from kafkapy.config.row import INT_MAX
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, QuotaEntity
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.scram_mechanism import MECHANISMS_BY_NAME
@@ -38,6 +39,8 @@ _NOTIFICATION_MS = 15 * 60_000
 # Nodes that only the view may write.
 _PROTECTED = frozenset(("/controller", "/controller_epoch", "/cluster/id"))
 _PROTECTED_PREFIXES = ("/brokers/ids/",)
+# What the data of a node that cannot be understood raise.
+_NOT_UNDERSTOOD = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 # Nodes that become requests.
 _REQUEST_PREFIXES = ("/brokers/topics", "/config", "/admin", "/kafka-acl")
 
@@ -164,7 +167,7 @@ class Commands:
         for write in writes:
             try:
                 self._handle(*write)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except _NOT_UNDERSTOOD as error:
                 logger.warning("%s cannot be understood, and nothing is done: %r", write.path, error)
                 self._restore_if_shown(write.path)
 
@@ -221,9 +224,9 @@ class Commands:
             self._topic_written(name, _parse(node))
         elif folder == _TOPIC_CONFIGS:
             if name in self._image().topics.by_name:
-                self._replace_config(path, TOPIC_RESOURCE, name, _parse(node)["config"])
+                self._replace_config(path, TOPIC_RESOURCE, name, _config(node))
         elif folder == _BROKER_CONFIGS:
-            self._replace_broker_config(path, name.removeprefix(UNNAMED_ENTITY), _parse(node)["config"])
+            self._replace_broker_config(path, name.removeprefix(UNNAMED_ENTITY), _config(node))
         elif entity is not None and node.data:
             present = {} if before is None or not before.data else _parse(before)["config"]
             self._entity_written(path, entity, present, _parse(node)["config"])
@@ -237,7 +240,7 @@ class Commands:
     # -- topics
 
     def _topic_written(self, name: str, value: dict[str, Any]) -> None:
-        assignment = {int(number): list(map(int, replicas)) for number, replicas in value["partitions"].items()}
+        assignment = {_number(number): list(map(_number, each)) for number, each in value["partitions"].items()}
         existing = self._image().topics.by_name.get(name)
         if existing is None:
             if name not in self._requested_topics:
@@ -252,7 +255,7 @@ class Commands:
 
     def _create_topic(self, name: str, assignment: Assignment) -> None:
         node = self._tree.nodes.get(f"{self._chroot}{_TOPIC_CONFIGS}{name}")
-        configs = {} if node is None or not node.data else _parse(node)["config"]
+        configs = {} if node is None or not node.data else _config(node)
         self._requested_topics.add(name)
 
         def done(error: str | None) -> None:
@@ -337,10 +340,7 @@ class Commands:
         self._requests.elect_preferred(partitions, done)
 
     def _reassign(self, value: dict[str, Any]) -> None:
-        wanted = {
-            TopicPartition(each["topic"], int(each["partition"])): list(map(int, each["replicas"]))
-            for each in value["partitions"]
-        }
+        wanted = {_partition(each): list(map(_number, each["replicas"])) for each in value["partitions"]}
 
         def done(error: str | None) -> None:
             if error is not None:
@@ -370,12 +370,35 @@ def _without_keys(node: Node) -> Node:
     try:
         value = _parse(node)
         return node._replace(data=encode_json({**value, "config": without_keys(value["config"])}))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except _NOT_UNDERSTOOD:
         return node._replace(data=b"{}")
 
 
 def _partitions(value: dict[str, Any]) -> list[TopicPartition]:
-    return [TopicPartition(each["topic"], int(each["partition"])) for each in value["partitions"]]
+    return [_partition(each) for each in value["partitions"]]
+
+
+def _partition(value: dict[str, Any]) -> TopicPartition:
+    topic = value["topic"]
+    if not isinstance(topic, str):
+        raise ValueError(f"{topic!r} is not the name of a topic")
+    return TopicPartition(topic, _number(value["partition"]))
+
+
+def _number(value: Any) -> int:
+    """Returns the number of a broker or a partition. Raises ValueError for one that a request cannot carry."""
+    number = int(value)
+    if not 0 <= number <= INT_MAX:
+        raise ValueError(f"{number} is not the number of a broker or a partition")
+    return number
+
+
+def _config(node: Node) -> dict[str, str]:
+    """Returns the configuration in a node. Raises ValueError if a value is not a text."""
+    config = _parse(node)["config"]
+    if not all(isinstance(value, str) for value in config.values()):
+        raise ValueError("a value of the configuration is not a text")
+    return dict(config)
 
 
 def _is_moving(image: MetadataImage, topic_partition: TopicPartition) -> bool:

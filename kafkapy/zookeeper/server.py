@@ -47,6 +47,8 @@ PARTITION = 0  # of the internal topic
 _SESSION_PASSWORD_BYTES = 16
 _EXPIRY_INTERVAL_MS = 500
 _CONTAINER_INTERVAL_MS = 60_000
+# The time after which a deletion that the log has refused is tried again.
+_DELETE_AGAIN_MS = 2_000
 # Session ids have this bit, which the other values of a node's owner lack.
 _SESSION_BIT = 1 << 56
 # Requests that this server knows and does not serve; the connection stays open.
@@ -107,6 +109,7 @@ class ZooKeeperServer:
         self._clients_by_session: dict[int, Client] = {}
         self._session_clock = SessionClock(shard.tree.sessions, clock.monotonic_ms())
         self._timers: dict[str, TimerEntry] = {}
+        self._is_stopped = False
         self._repeat("expiry", _EXPIRY_INTERVAL_MS, self._expire)
         self._repeat("containers", _CONTAINER_INTERVAL_MS, self._delete_empty_containers)
 
@@ -132,6 +135,7 @@ class ZooKeeperServer:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._is_stopped = True
         self._drop_clients(reason)
 
     def _drop_clients(self, reason: str) -> None:
@@ -250,7 +254,14 @@ class ZooKeeperServer:
             slot.add(client, encode_reply(xid, transaction.zxid, ZooKeeperError.OK))
             slot.add(_Closer(client, "its session is closed"), b"")
 
-        self._commit(transaction, reply)
+        self._commit(transaction, reply, lambda error: self._restart_if_open(client.session_id))
+
+    def _restart_if_open(self, session_id: int) -> None:
+        """Starts the clock of a session again if the log has refused the session's end, for example because the tree's
+        partition has too few replicas in sync. Otherwise the session would never expire."""
+        session = self.tree.sessions.get(session_id)
+        if session is not None:
+            self._session_clock.start(session_id, session.timeout_ms, self._clock.monotonic_ms())
 
     def _expire(self) -> None:
         for session_id in self._session_clock.expired(self._clock.monotonic_ms()):
@@ -262,7 +273,7 @@ class ZooKeeperServer:
             if client is not None:
                 client.close("its session has expired")
                 self.disconnected(client)
-            self.commit(transaction)
+            self.commit(transaction, lambda error, ended=session_id: self._restart_if_open(ended))  # type: ignore[misc]
 
     # -- requests
 
@@ -382,12 +393,16 @@ class ZooKeeperServer:
         return node.data
 
     def delete_all(self, path: str) -> None:
-        """Deletes a node with its descendants, if it exists."""
+        """Deletes a node with its descendants, if it exists. Tries again later if the log refuses the deletion."""
         if path in self.tree.nodes:
             transaction = self.begin()
             for each in [*reversed(list(self.tree.paths_below(path))), path]:
                 transaction.delete(each)
-            self.commit(transaction)
+            self.commit(transaction, lambda error: self._delete_again(path) if error else None)
+
+    def _delete_again(self, path: str) -> None:
+        if not self._is_stopped:
+            self._timers[f"delete {path}"] = self._schedule(_DELETE_AGAIN_MS, lambda: self.delete_all(path))
 
     def _begin_for_client(self) -> Transaction:
         transaction = self.begin()

@@ -27,6 +27,8 @@ logger = logging.getLogger("kafkapy.zookeeper.Service")
 
 _LOAD_BUFFER_BYTES = 5 * 1024 * 1024
 _CREATE_TOPIC_INTERVAL_MS = 1000
+# The time after which changes that the log has refused are written again.
+_VIEW_RETRY_MS = 2000
 
 
 class ZooKeeperService:
@@ -67,6 +69,7 @@ class ZooKeeperService:
         self._make_sasl_exchange = make_sasl_exchange
         self._view: ViewWriter | None = None
         self._timer: TimerEntry | None = None
+        self._view_timer: TimerEntry | None = None
         self._runtime: CoordinatorRuntime[ZooKeeperShard] = CoordinatorRuntime(
             ZOOKEEPER_TREE_TOPIC,
             log=log,
@@ -115,6 +118,7 @@ class ZooKeeperService:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._cancel_view_timer()
         self._runtime.shutdown()
         self._listener.close()
 
@@ -129,7 +133,9 @@ class ZooKeeperService:
             is_writable=self.settings.is_view_writable, has_acls=self.settings.has_acls,
         )  # fmt: skip
         server.commands = commands
-        self._view = ViewWriter(shard.tree, chroot, server.begin, server.commit, commands.is_requested)
+        self._view = ViewWriter(
+            shard.tree, chroot, server.begin, server.commit, commands.is_requested, self._view_refused
+        )
         self.server = server
         self.on_image()
         commands.resume()
@@ -139,7 +145,22 @@ class ZooKeeperService:
         if self._view is not None:
             self._view.restore(path)
 
+    def _view_refused(self) -> None:
+        """Writes the view again after a while, because the log has refused changes of it."""
+        if self._view_timer is None and self.server is not None:
+            self._view_timer = self._schedule(_VIEW_RETRY_MS, self._write_view_again)
+
+    def _write_view_again(self) -> None:
+        self._view_timer = None
+        self.on_image()
+
+    def _cancel_view_timer(self) -> None:
+        if self._view_timer is not None:
+            self._view_timer.cancel()
+            self._view_timer = None
+
     def _tree_lost(self) -> None:
+        self._cancel_view_timer()
         if self.server is not None:
             self._listener.refuse()
             self.server.stop("this broker no longer leads the tree")

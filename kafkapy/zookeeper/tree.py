@@ -220,6 +220,10 @@ class Transaction:
     def replace_acl(self, path: str, acl: Acl, acl_version: int) -> None:
         self._replace(path, self.find(path)._replace(acl=acl, acl_version=acl_version))
 
+    def replace_owner(self, path: str, owner: int) -> None:
+        """Makes a node one of another kind: `owner` is a value of `Node.owner`."""
+        self._replace(path, self.find(path)._replace(owner=owner))
+
     def _replace(self, path: str, node: Node) -> None:
         self.changed[path] = node
         self.children_only.discard(path)

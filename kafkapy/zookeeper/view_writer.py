@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from kafkapy.errors import Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.zookeeper.acl import OPEN_ACL, Acl
 from kafkapy.zookeeper.acl_nodes import TYPE_FOLDERS
@@ -24,13 +25,21 @@ _OWNED_FOLDERS = (
 # The folder with nodes that have children of other parts: users with quotas of their own and for client ids.
 _SHARED_FOLDER = "/config/users/"
 
+# Writes a transaction to the tree; the function is called with NONE when the log has committed it, or with an error.
+Commit = Callable[[Transaction, Callable[[Error], None]], None]
+
+
+def _ignore() -> None:
+    """Does nothing."""
+
 
 class ViewWriter:
     """Writes Kafka's znodes below `chroot` ("" for the root). Only the reactor's thread may use it.
 
     `begin` returns a transaction, and `commit` writes it to the tree. `is_awaited(topic)` returns whether a client's
     request for this topic waits for the controller. The topic's node is then not deleted, although the metadata may not
-    have the topic yet.
+    have the topic yet. `on_refused` is called when the log has refused a transaction: the tree does not show the
+    metadata then, until the next call of `follow`, which compares all nodes.
     """
 
     def __init__(
@@ -38,14 +47,17 @@ class ViewWriter:
         tree: Tree,
         chroot: str,
         begin: Callable[[], Transaction],
-        commit: Callable[[Transaction], None],
+        commit: Commit,
         is_awaited: Callable[[str], bool] = lambda topic: False,
+        on_refused: Callable[[], None] = _ignore,
     ) -> None:
         self._tree = tree
         self._chroot = chroot
         self._begin = begin
-        self._commit = commit
+        self._commit_transaction = commit
         self._is_awaited = is_awaited
+        self._on_refused = on_refused
+        self._is_behind = False
         self._sources: dict[str, tuple[object, ...]] = {}
         self._nodes: dict[str, Nodes] = {}
         self._other_parts: set[str] = set()  # the names of the parts that are not topics
@@ -55,6 +67,11 @@ class ViewWriter:
 
         `topics` has the topics that have changed since the last call; None if that is not known.
         """
+        if self._is_behind:
+            self._is_behind = False
+            self._sources.clear()
+            self._nodes.clear()
+            self._other_parts.clear()
         is_first = not self._sources
         if is_first:
             topics = None
@@ -95,11 +112,24 @@ class ViewWriter:
             self._remove([path], changes)
         changes.finish()
 
+    def _commit(self, transaction: Transaction) -> None:
+        def done(error: Error) -> None:
+            if error is not Error.NONE:
+                self._is_behind = True
+                self._on_refused()
+
+        self._commit_transaction(transaction, done)
+
     def _show(self, path: str, node: ViewNode, changes: _Changes) -> None:
         present = changes.get(path)
         if present is None:
             changes.create_with_parents(path, node)
-        elif node.value is not None and not node.is_shown_by(present.data):
+            return
+        if present.owner != node.owner:
+            # A client may have created the node as an ephemeral one, which must not vanish with the client's session.
+            changes.transaction.replace_owner(path, node.owner)
+            changes.count()
+        if node.value is not None and not node.is_shown_by(present.data):
             version = present.version + 1 if node.version is None else node.version
             changes.transaction.replace_data(path, node.encode(), version)
             changes.count()

@@ -48,8 +48,8 @@ def test_a_topic_is_created_described_and_deleted(rest, cluster):
     assert len(rest.request("GET", f"{cluster}/topics/made/partitions")[1]["data"]) == 3
     assert rest.request("GET", f"{cluster}/topics/made/partitions/2")[1]["partition_id"] == 2
     assert rest.request("DELETE", f"{cluster}/topics/made") == (204, None)
-    assert rest.request("GET", f"{cluster}/topics/made")[1]["error_code"] == 40401
-    assert create(rest, cluster, "bad/name")[1]["error_code"] == 50002
+    assert rest.request("GET", f"{cluster}/topics/made")[1]["error_code"] == 40403
+    assert create(rest, cluster, "bad/name")[1]["error_code"] == 40002
     assert rest.request("POST", f"{cluster}/topics", {})[1]["error_code"] == 422
 
 

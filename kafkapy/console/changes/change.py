@@ -41,6 +41,7 @@ class Plan(NamedTuple):
     target: the path of the page to show afterwards, without the part that names the cluster.
     columns, rows: a table that compares the present state with the new one.
     confirm: the text that the user has to type; "" if a click is enough.
+    audited: the texts that the audit topic gets instead of those in fields of the form, because these have passwords.
     """
 
     summary: str
@@ -51,6 +52,7 @@ class Plan(NamedTuple):
     rows: Sequence[tuple[object, ...]] = ()
     confirm: str = ""
     file: str = ""
+    audited: Fields = {}
 
     def command_lines(self, servers: str) -> list[str]:
         """Returns the commands as lines for a shell; `servers` are the brokers to connect to."""

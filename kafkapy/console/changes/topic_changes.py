@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from kafkapy.client.admin import (
     ConfigChange,
+    ConfigEntry,
     ConfigOperation,
     ConfigResource,
     NewTopic,
     ResourceType,
 )
+from kafkapy.config.dynamic import dynamic_row
 from kafkapy.console.changes.change import Change, Field, Fields, Plan, key_values, required, whole_number
 from kafkapy.console.cluster_view import ClusterView
 from kafkapy.console.figures import counted, segment
@@ -79,13 +81,14 @@ def _plan_configuration(view: ClusterView, fields: Fields) -> Plan:
     if not changes:
         raise Problem(400, "No key is set and none is removed.")
     view.admin.incremental_alter_configs({resource: changes}, validate_only=True).check()
+    secret = {each.name for each in changes if _is_secret(kind, each.name, entries.get(each.name))}
     rows = []
     for each in changes:
         entry = entries.get(each.name)
-        now = "unknown" if entry is None else "hidden" if entry.is_sensitive else entry.value
-        rows.append((each.name, now, "hidden" if entry and entry.is_sensitive else each.value or "(the default)"))
+        now = "unknown" if entry is None else "hidden" if each.name in secret else entry.value
+        then = "(the default)" if each.value is None else "hidden" if each.name in secret else each.value
+        rows.append((each.name, now, then))
     command = ["configs", "--alter", "--entity-type", _TOOL_TYPES[kind], "--entity-name", name]
-    secret = {key for key in wanted if key in entries and entries[key].is_sensitive}
     shown = [f"{key}={'***' if key in secret else _quoted(value)}" for key, value in wanted.items()]
     command += ["--add-config", ",".join(shown)] if wanted else []
     command += ["--delete-config", ",".join(removed)] if removed else []
@@ -102,7 +105,20 @@ def _plan_configuration(view: ClusterView, fields: Fields) -> Plan:
         "/groups" if kind == "group" else target,
         ("Key", "Now", "Then"),
         rows,
+        audited={"set": "\n".join(f"{key}={'***' if key in secret else value}" for key, value in wanted.items())},
     )
+
+
+def _is_secret(kind: str, key: str, entry: ConfigEntry | None) -> bool:
+    """Returns whether the value of a key must not be shown.
+
+    `entry` is the key's entry in the present configuration, None if there is none: brokers do not describe the
+    passwords of a listener before they are set.
+    """
+    if entry is not None and entry.is_sensitive:
+        return True
+    row = dynamic_row(key)
+    return kind == "broker" and (row.sensitive if row is not None else entry is None)
 
 
 def _quoted(value: str) -> str:

@@ -6,14 +6,16 @@ from __future__ import annotations
 from typing import Any
 
 from kafkapy.client import Admin
+from kafkapy.config.dynamic import dynamic_row
 from kafkapy.console.audit_trail import author_of, changes_of, topic_names
 from kafkapy.console.cluster_view import REACH_S, ClusterView
 from kafkapy.console.message_query import time_of
 from kafkapy.console.problem import Problem
 from kafkapy.console.visit import Page, Visit
 from kafkapy.metadata.history import MetadataHistory
-from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.image import BROKER_RESOURCE, MetadataImage
 from kafkapy.metadata.partition_history import describe_partition, explain_partition
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.message_json import message_json
 from kafkapy.tools.bootstrap import await_broker
 from kafkapy.tools.metadata_log import fetch_history, read_directory
@@ -23,6 +25,9 @@ from kafkapy.types import METADATA_TOPIC
 RECORDS_OF_A_PAGE = 100
 # Seconds for which a history may be shown after it was read.
 HISTORY_S = 15.0
+HIDDEN = "(hidden)"
+# The fields of a SCRAM credential with which an attacker could search for the password, or log in.
+_KEYS_OF_CREDENTIAL = ("salt", "storedKey", "serverKey")
 
 
 def history_of(view: ClusterView) -> MetadataHistory:
@@ -102,13 +107,29 @@ def _offset(visit: Visit, history: MetadataHistory, name: str, default: int) -> 
 
 
 def _summary(record: Any) -> str:
-    """Returns a record on one line: its type and its fields."""
+    """Returns a record on one line: its type and its fields, without the values of passwords and the keys of users."""
     if record.is_control:
         leader = getattr(record.message, "leader_id", None)
         return "control record of the quorum" if leader is None else f"controller {leader} became active"
     fields = message_json(record.message, type(record.message).HIGHEST_VERSION)
+    kind = type(record.message).__name__.removesuffix("Record")
+    if kind == "UserScramCredential":
+        fields |= dict.fromkeys(_KEYS_OF_CREDENTIAL, HIDDEN)
+    elif kind == "Config":
+        fields["value"] = _shown_value(fields["resourceType"], fields["name"], fields["value"])
     shown = ", ".join(f"{name}: {value}" for name, value in fields.items() if value not in (None, "", [], {}))
-    return f"{type(record.message).__name__.removesuffix('Record')} {shown}"[:600]
+    return f"{kind} {shown}"[:600]
+
+
+def _shown_value(resource_type: int, key: str, value: str | None) -> str | None:
+    """Returns the value of a configuration key, or HIDDEN if the key is a password, or a broker's key of unknown type.
+
+    A broker's log hides the same values (RecordRedactor of Apache Kafka).
+    """
+    if value is None or resource_type != BROKER_RESOURCE:
+        return value
+    row = dynamic_row(key)
+    return HIDDEN if row is None or row.sensitive else value
 
 
 def show_difference(visit: Visit) -> Page:
@@ -120,29 +141,36 @@ def show_difference(visit: Visit) -> Page:
         raise Problem(400, f"The first offset, {start}, is after the second, {end}.")
     before, after = _facts(history.image_at(start)), _facts(history.image_at(end))
     rows = [
-        (name, before.get(name), after.get(name))
+        (name, *(facts[name].shown if name in facts else None for facts in (before, after)))
         for name in sorted({*before, *after})
         if before.get(name) != after.get(name)
     ]
     return Page("difference", {"tab": "metadata", "start": start, "end": end, "rows": rows, "history": history})
 
 
-def _facts(image: MetadataImage) -> dict[str, str]:
-    """Returns the partitions, brokers and configuration of an image as texts by name.
+class _Fact(NamedTuple):
+    """A fact of an image: the text that the page shows, and the value by which two images are compared."""
 
-    The texts of two images can be compared.
-    """
+    shown: str
+    compared: str
+
+
+def _facts(image: MetadataImage) -> dict[str, _Fact]:
+    """Returns the partitions, brokers and configuration of an image by name."""
     found = {}
     for topic in image.topics.by_name.values():
         for number, state in topic.partitions.items():
-            found[f"partition {topic.name}-{number}"] = describe_partition(state)
+            text = describe_partition(state)
+            found[f"partition {topic.name}-{number}"] = _Fact(text, text)
     for broker in image.brokers.values():
         fenced = "fenced" if broker.fenced else "active"
         shutdown = ", in a controlled shutdown" if broker.in_controlled_shutdown else ""
-        found[f"broker {broker.broker_id}"] = f"{fenced}{shutdown}, epoch {broker.epoch}"
+        text = f"{fenced}{shutdown}, epoch {broker.epoch}"
+        found[f"broker {broker.broker_id}"] = _Fact(text, text)
     for (kind, name), values in image.configs.items():
         for key, value in values.items():
-            found[f"configuration {kind} {name or '(all)'} {key}"] = str(value)
+            fact = _Fact(str(_shown_value(kind, key, value)), str(value))
+            found[f"configuration {kind} {name or '(all)'} {key}"] = fact
     return found
 
 

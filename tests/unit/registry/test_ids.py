@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.client.schema.model import Schema
 from kafkapy.registry import record_format
+from kafkapy.registry.errors import RegistryError
 from kafkapy.registry.model import LATEST_NUMBER, Level
 from kafkapy.registry.service import RegistryService
 from kafkapy.registry.store import SchemaStore
@@ -97,3 +98,20 @@ def test_a_deleted_schema_is_not_found_by_its_guid():
     assert log.store.with_guid(str(UUID(guid)).upper()) is not None, "subject t has it"
     log.delete("t")
     assert log.store.with_guid(guid) is None
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 2**31 - 1])
+def test_a_version_number_that_is_not_the_next_is_refused_outside_of_an_import(number):
+    log = Log()
+    log.register("s", "a")
+    log.register("s", "b")
+    before = log.store.versions("s")
+    with pytest.raises(RegistryError, match="not one more than previous") as refused:
+        log.register("s", "c", number=number)
+    assert refused.value.code == 42201
+    assert log.store.versions("s") == before
+    log.register("s", "c", number=3)
+    assert [each.number for each in log.store.versions("s")] == [1, 2, 3]
+    log.service.set_mode("s", "IMPORT", force=True)
+    log.register("s", "d", schema_id=77, number=9)
+    assert log.store.version("s", 9).id == 77

@@ -497,6 +497,22 @@ def test_a_refused_record_ends_the_connections_and_changes_nothing(harness, clie
     again.create("/a")
 
 
+@pytest.mark.parametrize("is_closed_by_client", [True, False])
+def test_a_session_whose_end_the_log_refuses_expires_later(harness, client, is_closed_by_client):
+    client.create("/ephemeral", flags=1)
+    harness.log.next_failure = Error.NOT_ENOUGH_REPLICAS
+    if is_closed_by_client:
+        client.submit(Op.CLOSE_SESSION)
+    else:
+        harness.scheduler.advance(11_000)
+    assert harness.log.next_failure is None
+    assert client.is_closed
+    assert "/ephemeral" in harness.server.tree.nodes
+    harness.scheduler.advance(11_000)
+    assert "/ephemeral" not in harness.server.tree.nodes
+    assert client.session_id not in harness.server.tree.sessions
+
+
 def test_the_tree_is_the_same_after_a_restart(harness, client):
     client.create("/a", b"data", acl=encode_acl((AclEntry(31, Identity("ip", "127.0.0.1")),)))
     client.create("/a/b", flags=1)

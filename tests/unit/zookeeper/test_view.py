@@ -12,6 +12,7 @@ from kafkapy.controller.acls import create_acls, delete_acls
 from kafkapy.controller.client_quotas import QuotaAlteration, alter_client_quotas
 from kafkapy.controller.scram_credentials import ScramUpsertion, alter_scram_credentials
 from kafkapy.controller.topics import delete_topics
+from kafkapy.errors import Error
 from kafkapy.metadata.cluster_image import ScramCredential
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkapy.protocol.messages.metadata_records import ConfigRecord, PartitionChangeRecord
@@ -535,3 +536,64 @@ def test_nodes_of_a_transaction_are_requests_too(harness):
     harness.client.create("/admin/delete_topics/t")
     harness.client.call(Op.DELETE, body)
     assert harness.requests.requests == [("delete_topic", "t")]
+
+
+def test_what_the_log_has_refused_is_shown_after_the_next_image():
+    harness = ViewHarness()
+    refusals: list[bool] = []
+    harness.view._on_refused = lambda: refusals.append(True)
+    harness.zookeeper.log.next_failure = Error.NOT_ENOUGH_REPLICAS
+    harness.image = with_topic(harness.image, "u", 1)
+    harness.show()
+    assert refusals == [True]
+    assert "/brokers/topics/u" not in harness.zookeeper.server.tree.nodes
+    harness.view.follow(harness.image, ClusterFacts("cluster-id", 1, 0), topics=[])
+    assert "/brokers/topics/u/partitions/0/state" in harness.zookeeper.server.tree.nodes
+
+
+def test_a_deletion_that_the_log_has_refused_is_tried_again():
+    harness = ViewHarness()
+    server = harness.zookeeper.server
+    harness.client.create("/folder")
+    harness.client.create("/folder/child")
+    harness.zookeeper.log.next_failure = Error.NOT_ENOUGH_REPLICAS
+    server.delete_all("/folder")
+    assert "/folder/child" in server.tree.nodes
+    harness.zookeeper.scheduler.advance(5_000)
+    assert "/folder" not in server.tree.nodes
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("/brokers/topics/u", b'{"version":1,"partitions":{"0":[Infinity]}}'),
+        ("/brokers/topics/u", b'{"version":1,"partitions":{"0":[99999999999]}}'),
+        ("/brokers/topics/u", b'{"version":1,"partitions":{"99999999999":[1]}}'),
+        ("/config/users/ann", b'{"version":1,"config":{"producer_byte_rate":1' + b"0" * 400 + b"}}"),
+        ("/config/users/bob", b'{"version":1,"config":{"SCRAM-SHA-256":"iterations=1","x":Infinity}}'),
+        ("/admin/reassign_partitions", b'{"partitions":[{"topic":"t","partition":0,"replicas":[Infinity]}]}'),
+        ("/admin/preferred_replica_election", b'{"partitions":[{"topic":"t","partition":-1e999}]}'),
+        ("/admin/preferred_replica_election", b'{"partitions":[{"topic":5,"partition":0}]}'),
+    ],
+)
+def test_numbers_that_no_request_can_carry_are_refused_and_end_nothing(path, data):
+    harness = ViewHarness()
+    harness.client.create(path, data)
+    assert harness.requests.requests == []
+    harness.zookeeper.server.commands.resume()
+    assert harness.requests.requests == []
+    assert harness.client.exists("/")
+
+
+def test_a_node_of_a_topic_that_a_client_has_created_as_an_ephemeral_one_outlives_the_session():
+    harness = ViewHarness()
+    harness.client.create("/brokers/topics/u", b'{"version":1,"partitions":{"0":[1]}}', flags=1)
+    harness.show(with_topic(harness.image, "u", 1))
+    harness.zookeeper.scheduler.advance(11_000)
+    assert harness.client.session_id not in harness.zookeeper.server.tree.sessions
+    harness.client = harness.zookeeper.client()
+    assert harness.client.exists("/brokers/topics/u").owner == 0
+    assert harness.json("/brokers/topics/u/partitions/0/state")["leader"] == 1
+    harness.show(commit(harness.image, delete_topics(harness.image, [harness.image.topics.by_name["u"].topic_id])))
+    with pytest.raises(ZooKeeperReplyError):
+        harness.client.exists("/brokers/topics/u")
