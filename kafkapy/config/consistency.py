@@ -27,7 +27,16 @@ _RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours"
 
 
 def check(config: BrokerConfig) -> None:
-    """Raises ConfigError for values that are valid by themselves but contradict each other."""
+    """Raises ConfigError for values that are valid by themselves but contradict each other or the node's roles."""
+    check_values(config)
+    role_rules.check(config)
+
+
+def check_values(config: BrokerConfig) -> None:
+    """Raises ConfigError for values that are valid by themselves but contradict each other.
+
+    These are the rules that also apply to changes while the broker runs.
+    """
     for smaller, larger in _ORDERED:
         if config[smaller] > config[larger]:
             raise ConfigError(
@@ -58,4 +67,3 @@ def check(config: BrokerConfig) -> None:
             f"connections.max.idle.ms={idle_ms} to prevent failed authentication responses from timing out"
         )
     check_cordoned(config.cordoned_log_dirs, config["log.dirs"] or config["log.dir"])
-    role_rules.check(config)
