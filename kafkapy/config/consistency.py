@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkapy.config import role_rules
+from kafkapy.config.address_limits import split_address_limits
 from kafkapy.config.cordoned_directories import check_cordoned
 from kafkapy.errors import ConfigError
 
@@ -54,6 +55,7 @@ def check_values(config: BrokerConfig) -> None:
             f"queued.max.request.bytes ({queued}) must be larger or equal to socket.request.max.bytes "
             f"({config['socket.request.max.bytes']})"
         )
+    split_address_limits(config.max_connections_per_ip_overrides)
     if config.max_connections_per_ip == 0 and not config.max_connections_per_ip_overrides:
         raise ConfigError(
             "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."

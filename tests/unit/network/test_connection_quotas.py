@@ -72,6 +72,16 @@ def test_bad_overrides_name_the_key(text: str) -> None:
         parse_address_limits(text)
 
 
+def test_a_host_that_cannot_be_resolved_changes_no_limit() -> None:
+    """The first client after such a change had been accepted and then forgotten: it waited for ever."""
+    config = broker_config(**{"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "127.0.0.5:3"})
+    quotas = ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
+    config.apply_dynamic({"max.connections.per.ip.overrides": "a..b:2"}, {})
+    assert [quotas.has_room_for("127.0.0.5"), quotas.address_limit("127.0.0.5")] == [True, 3]
+    config.apply_dynamic({"max.connections.per.ip.overrides": "127.0.0.5:4"}, {})
+    assert quotas.address_limit("127.0.0.5") == 4
+
+
 def test_the_creation_rate_of_broker_and_listener() -> None:
     config = broker_config(
         **{"max.connection.creation.rate": "5", "listener.name.external.max.connection.creation.rate": "2"}

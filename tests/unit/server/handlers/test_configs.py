@@ -183,6 +183,11 @@ def test_requests_that_make_no_sense(harness, version):
             "Invalid value 0 for configuration log.retention.ms: log.retention must be unlimited (-1) or, equal or "
             "greater than 1",
         ),
+        (
+            "max.connections.per.ip.overrides",
+            "localhost",
+            "Invalid value localhost for configuration max.connections.per.ip.overrides: localhost is not host:limit",
+        ),
     ],
 )
 def test_changes_that_contradict_other_values_of_the_broker_are_refused(harness, broker, key, value, message):
