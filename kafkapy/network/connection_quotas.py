@@ -48,6 +48,9 @@ class ConnectionQuotas:
     """
 
     def __init__(self, config: BrokerConfig, listener_names: list[str], monotonic_ms: int) -> None:
+        """Raises ConfigError if a listener has a limit of its own that cannot be parsed."""
+        for name in listener_names:
+            config.for_listener(name, "max.connections")  # read again for each client, when an error would be too late
         self._config = config
         self._total = 0
         self._by_listener: dict[str, int] = dict.fromkeys(listener_names, 0)

@@ -52,6 +52,13 @@ def test_a_listener_has_a_limit_of_its_own() -> None:
     assert quotas.has_room("EXTERNAL")
 
 
+@pytest.mark.parametrize("key", ["max.connections", "max.connection.creation.rate"])
+def test_a_bad_limit_of_a_listener_prevents_the_start(key: str) -> None:
+    config = broker_config(**{f"listener.name.external.{key}": "many"})
+    with pytest.raises(ConfigError, match=f"Invalid value many for configuration {key}"):
+        ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
+
+
 def test_addresses_and_their_overrides() -> None:
     config = broker_config(
         **{"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "127.0.0.5:3, [::1]:2"}
