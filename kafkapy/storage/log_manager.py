@@ -100,7 +100,7 @@ class LogManager:
             on_io_error=self.take_offline,
             run_in_background=run_in_background,
             write_recovery_points=self.write_recovery_points,
-            producer_expiration_ms=config.producer_id_expiration_ms,
+            producer_expiration_ms=lambda: config.producer_id_expiration_ms,
         )
         self.futures = FutureLogs(self._ports, run_on_owner, self._forget_checkpoints)
         self._lock = RLock()

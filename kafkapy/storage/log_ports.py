@@ -23,14 +23,14 @@ class LogPorts:
     work)` runs work after a delay, on any thread. `on_io_error(directory, error)` is called before StorageError is
     raised, and takes the log directory offline. `write_recovery_points(directory)` is called when a truncation has
     lowered the recovery point of a log in the directory, because what is appended next is not durable.
-    `producer_expiration_ms` is `producer.id.expiration.ms`.
+    `producer_expiration_ms()` returns `producer.id.expiration.ms`, which may change while the broker runs.
     """
 
     __slots__ = (
+        "_producer_expiration_ms",
         "clock",
         "filesystem",
         "on_io_error",
-        "producer_expiration_ms",
         "run_in_background",
         "schedule",
         "write_recovery_points",
@@ -45,7 +45,7 @@ class LogPorts:
         on_io_error: Callable[[str, Exception], None],
         run_in_background: Callable[[Work], None] = run_now,
         write_recovery_points: Callable[[LogDirectory], object] = lambda directory: None,
-        producer_expiration_ms: int = 86_400_000,
+        producer_expiration_ms: Callable[[], int] = lambda: 86_400_000,
     ) -> None:
         self.filesystem = filesystem
         self.clock = clock
@@ -53,4 +53,8 @@ class LogPorts:
         self.on_io_error = on_io_error
         self.run_in_background = run_in_background
         self.write_recovery_points = write_recovery_points
-        self.producer_expiration_ms = producer_expiration_ms
+        self._producer_expiration_ms = producer_expiration_ms
+
+    @property
+    def producer_expiration_ms(self) -> int:
+        return self._producer_expiration_ms()
