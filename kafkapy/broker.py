@@ -453,6 +453,8 @@ class Broker(ClusterNode):
     def _config_changed(self) -> None:
         replica_manager, controller = self.parts.replica_manager, self.parts.controller
         self.reactor.post(lambda: replica_manager.follow_broker_config(controller.image))
+        pool, thread_count = self.parts.handler_pool, self.config.num_io_threads
+        self.reactor.post(lambda: pool.set_thread_count(thread_count))
 
     # -- failure -------------------------------------------------------------------------------------------------
 
