@@ -261,12 +261,12 @@ class MetadataDelta:
         self.delegation_tokens = self._own(self.delegation_tokens, self.image.delegation_tokens)
         self.delegation_tokens.pop(record.token_id, None)
 
-    def _zk_migration_state(self, record: Any) -> None:
-        if record.zk_migration_state not in (0, 4):  # NONE and POST_MIGRATION; any other state needs ZooKeeper.
-            raise ValueError(f"the cluster is in the middle of a migration (state {record.zk_migration_state})")
-
     def _nothing(self, record: Any) -> None:
-        """Does nothing when a NoOpRecord is replayed, because it changes no metadata."""
+        """Does nothing when a record is replayed that changes no metadata.
+
+        These are NoOpRecord and, as in Apache Kafka 4, ZkMigrationStateRecord: a cluster that was migrated from
+        ZooKeeper by Kafka 3 has the records of all states of the migration in its log.
+        """
 
 
 def _endpoints(end_points: Any) -> dict[str, Endpoint]:
@@ -301,5 +301,5 @@ REPLAY: dict[str, Replay] = {
     "UnfenceBrokerRecord": MetadataDelta._unfence_broker,
     "UnregisterBrokerRecord": MetadataDelta._unregister_broker,
     "UserScramCredentialRecord": MetadataDelta._user_scram_credential,
-    "ZkMigrationStateRecord": MetadataDelta._zk_migration_state,
+    "ZkMigrationStateRecord": MetadataDelta._nothing,
 }
