@@ -67,12 +67,8 @@ def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
 
 
 def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """Returns an entry for every topic key, for a topic that has these overrides.
-
-    Unknown keys among the overrides, which an older release of Kafka has stored, have an entry too. Their values are
-    hidden, because they may be secrets.
-    """
-    topic_config = TopicConfig.stored(config, overrides)
+    """Returns an entry for every topic key, for a topic that has these overrides."""
+    topic_config = TopicConfig(config, overrides)
     entries = []
     for name, row in TOPIC_ROWS.items():
         synonyms = []
@@ -83,10 +79,6 @@ def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
         source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
         value = format_value(row.type, topic_config[name])
         entries.append(ConfigEntry(name, value, False, source, False, synonyms, int(row.type), row.documentation))
-    for name in overrides:
-        if name not in TOPIC_ROWS:
-            hidden = [ConfigSynonym(name, None, ConfigSource.TOPIC)]
-            entries.append(ConfigEntry(name, None, False, ConfigSource.TOPIC, True, hidden, 0, ""))
     return entries
 
 

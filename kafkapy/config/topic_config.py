@@ -30,16 +30,6 @@ class TopicConfig(TopicKeys):
                 raise ConfigError(f"Unknown topic config name: {name}")
             self._values[name] = parse_value(row, text)
 
-    @classmethod
-    def stored(cls, broker_config: BrokerConfig, overrides: Mapping[str, str]) -> TopicConfig:
-        """Returns the configuration of a topic whose overrides, in the metadata, are `overrides`.
-
-        An unknown key is ignored, as in Kafka: older releases of Kafka had topic keys that 4.3 no longer has, such as
-        message.format.version, and an upgrade does not remove them from the metadata. Raises ConfigError for a value
-        that cannot be parsed.
-        """
-        return cls(broker_config, {name: text for name, text in overrides.items() if name in TOPIC_ROWS})
-
     def is_default(self, key: str) -> bool:
         """Returns whether the topic has no override of the key, so that the broker's value applies."""
         return key not in self.overrides

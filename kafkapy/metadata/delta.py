@@ -5,9 +5,11 @@ The changes are made by replaying metadata records. All types of metadata record
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
+from kafkapy.config.group_config import GROUP_ROWS
+from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.metadata.cluster_image import (
     BrokerRegistration,
     ControllerRegistration,
@@ -16,7 +18,7 @@ from kafkapy.metadata.cluster_image import (
     ScramCredential,
 )
 from kafkapy.metadata.features import check_feature_level
-from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage, QuotaEntity
+from kafkapy.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE, MetadataImage, QuotaEntity
 from kafkapy.metadata.topics_delta import TopicsDelta
 from kafkapy.metadata.topics_image import TopicImage
 from kafkapy.security.access_control_entry import AccessControlEntry
@@ -24,6 +26,9 @@ from kafkapy.types import uuid_to_string
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+
+# The resource types whose keys are fixed; brokers may also have keys of plug-ins.
+KNOWN_KEYS: dict[int, Collection[str]] = {TOPIC_RESOURCE: TOPIC_ROWS, GROUP_RESOURCE: GROUP_ROWS}
 
 
 class MetadataDelta:
@@ -133,6 +138,14 @@ class MetadataDelta:
             self.changed_configs.add(resource)
 
     def _config(self, record: Any) -> None:
+        """Applies a ConfigRecord, except for a key of a topic or group that Kafka 4.3 does not have.
+
+        Such keys, for example message.format.version, remain in the log after an upgrade of Kafka. Like Apache Kafka
+        4.3, this leaves them out of the image, because they would make every later change of the resource invalid.
+        """
+        known = KNOWN_KEYS.get(record.resource_type)
+        if known is not None and record.name not in known:
+            return
         resource = (record.resource_type, record.resource_name)
         self.configs = self._own(self.configs, self.image.configs)
         entries = dict(self.configs.get(resource, ()))

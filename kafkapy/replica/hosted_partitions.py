@@ -252,7 +252,7 @@ class HostedPartitions:
         for topic in topics:
             if topic in image.topics.by_name:
                 overrides = image.config(TOPIC_RESOURCE, topic)
-                self._log_manager.update_topic_config(topic, TopicConfig.stored(self._config, overrides))
+                self._log_manager.update_topic_config(topic, TopicConfig(self._config, overrides))
         for topic_partition, partition in self.online.items():
             if topic_partition.topic in topics:
                 partition.min_insync_replicas = self._min_insync_replicas(topic_partition.topic, image)

@@ -133,7 +133,7 @@ class MetadataPublisher:
             self._on_features()
 
     def topic_config(self, image: MetadataImage, topic: str) -> TopicConfig:
-        return TopicConfig.stored(self._config, image.config(TOPIC_RESOURCE, topic))
+        return TopicConfig(self._config, image.config(TOPIC_RESOURCE, topic))
 
     def _create_logs(self, topics: Iterable[TopicImage], image: MetadataImage, before: MetadataImage) -> Directories:
         """Creates the logs of this node's replicas that do not exist, and returns the directory of each.

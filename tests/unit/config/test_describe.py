@@ -89,9 +89,3 @@ def test_cluster_wide_defaults():
     assert entry.value == "5"
     assert entry.synonyms == [("message.max.bytes", "5", ConfigSource.DYNAMIC_DEFAULT_BROKER)]
     assert entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
-
-
-def test_an_unknown_override_of_a_topic_is_described_without_its_value():
-    entry = by_name(describe_topic(BrokerConfig({}), {"message.format.version": "2.8-IV1"}))["message.format.version"]
-    assert (entry.value, entry.sensitive, entry.source, entry.type) == (None, True, ConfigSource.TOPIC, 0)
-    assert entry.synonyms == [("message.format.version", None, ConfigSource.TOPIC)]

@@ -46,15 +46,6 @@ def test_unknown_override_is_refused():
         topic({}, {"foo": "1"})
 
 
-def test_an_unknown_key_in_the_metadata_is_ignored():
-    """An upgrade of Kafka to 4 leaves message.format.version in the metadata."""
-    config = TopicConfig.stored(BrokerConfig({}), {"message.format.version": "2.8-IV1", "retention.ms": "5"})
-    assert config["retention.ms"] == 5
-    assert config.is_default("message.format.version")
-    with pytest.raises(ConfigError, match=r"Not a number of type LONG"):
-        TopicConfig.stored(BrokerConfig({}), {"retention.ms": "x"})
-
-
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [

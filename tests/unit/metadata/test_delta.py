@@ -149,6 +149,15 @@ def test_the_states_of_a_migration_from_zookeeper_change_nothing():
     assert after[2:] == image[2:]
 
 
+@pytest.mark.parametrize(
+    ("resource_type", "name", "is_stored"),
+    [(2, "message.format.version", False), (32, "no.such.key", False), (4, "plug.in.key", True)],
+)
+def test_keys_that_kafka_no_longer_has_are_left_out(resource_type, name, is_stored):
+    record = records.ConfigRecord(resource_type=resource_type, resource_name="1", name=name, value="x")
+    assert bool(replay(EMPTY_IMAGE, record).configs) is is_stored
+
+
 def test_config_entries_come_and_go():
     def entry(value):
         return records.ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value=value)
