@@ -36,6 +36,7 @@ from kafkapy.quorum.growth_watch import GrowthWatch
 from kafkapy.quorum.held_listener import HeldListener
 from kafkapy.server.descriptor_watch import CHECK_INTERVAL_MS, DescriptorWatch
 from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.server.dynamic_config_listener import DynamicConfigListener
 from kafkapy.server.node_authorizer import follow_acls, split_early
 from kafkapy.server.quota_listener import QuotaListener
 from kafkapy.storage.filesystem import Filesystem
@@ -329,7 +330,9 @@ class Broker(ClusterNode):
             raise self._fatal
 
     def _load_logs(self, image: MetadataImage) -> None:
+        """Loads the logs, by the configuration that the image has for this broker and for the topics."""
         topics, node_id = image.topics, self.config.node_id
+        DynamicConfigListener(self.config, node_id, lambda: None).apply(image)
 
         def is_stray(topic_id: bytes | None, partition: TopicPartition) -> bool:
             return topic_id is None or topics.replica_of(node_id, topic_id, partition.partition) is None
@@ -450,6 +453,8 @@ class Broker(ClusterNode):
     def _config_changed(self) -> None:
         replica_manager, controller = self.parts.replica_manager, self.parts.controller
         self.reactor.post(lambda: replica_manager.follow_broker_config(controller.image))
+        pool, thread_count = self.parts.handler_pool, self.config.num_io_threads
+        self.reactor.post(lambda: pool.set_thread_count(thread_count))
 
     # -- failure -------------------------------------------------------------------------------------------------
 

@@ -302,7 +302,9 @@ def run_node(invocation: Invocation) -> int:
         bound = broker.endpoints[: len(config.broker_listeners)]
         console = ConsoleChild(console_words(config, bound, invocation), output)
         console.start()
-    print(broker.endpoints[0].port if invocation.is_ephemeral else broker.ready_line(), flush=True)
+    line = str(broker.endpoints[0].port) if invocation.is_ephemeral else broker.ready_line()
+    if not announce(line) and invocation.is_ephemeral:
+        stop_request.make()  # no program can learn the port
     service_manager.ready(broker.ready_line())
     service_manager.watch(broker.reactor.post)
     stop_request.wait(lambda: reload(broker, path, overrides))
@@ -310,6 +312,20 @@ def run_node(invocation: Invocation) -> int:
     if console is not None:
         console.stop()
     return broker.stop()
+
+
+def announce(line: str) -> bool:
+    """Prints a line to standard output, and returns whether this was possible.
+
+    An output that cannot be written, such as a closed pipe or a file on a full disk, must not end a broker that serves
+    clients.
+    """
+    try:
+        print(line, flush=True)
+    except OSError as error:
+        logging.getLogger("kafka.server.KafkaServer").warning("Standard output cannot be written: %s", sentence(error))
+        return False
+    return True
 
 
 def main(arguments: list[str]) -> int:

@@ -234,7 +234,7 @@ def build_parts(
         disk_thread=SerialThread("kafka-log-directories", on_fatal),
         on_topics_deleted=lambda topics: forget_topics(services, topics),
         report_directories=link.assign_directories,
-        on_broker_config=lambda: broker_config_changed(tls, link),
+        on_broker_config=lambda: broker_config_changed(services, link),
         on_features=lambda: services.features_changed(),
     )  # fmt: skip
     handler_pool = build_handler_pool(config, reactor)
@@ -297,15 +297,20 @@ def _build_link(
     return ControllerLink(ports, make_remote)
 
 
-def broker_config_changed(tls: TlsListeners | None, link: ControllerLink) -> None:
-    """Applies the changes of dynamic keys that need an action: reads changed key stores and trust stores of TLS again,
-    and reports the directories of `cordoned.log.dirs` to the controller.
-
-    `tls` is None if no listener uses TLS; `link` sends the report.
-    """
-    if tls is not None:
-        tls.refresh()
+def broker_config_changed(services: Services, link: ControllerLink) -> None:
+    """Applies the changes of dynamic keys that need an action: those of `cordoned.log.dirs`, whose directories `link`
+    reports to the controller, and those that `node_config_changed` applies."""
+    node_config_changed(services)
     link.lifecycle.report_cordoned()
+
+
+def node_config_changed(services: ControllerServices) -> None:
+    """Applies the changes of dynamic keys that need an action on brokers and controllers: reads changed key stores and
+    trust stores of TLS again, and changes the number of threads for handlers. Any thread may call it."""
+    if services.tls_listeners is not None:
+        services.tls_listeners.refresh()
+    pool, thread_count = services.handler_pool, services.config.num_io_threads
+    services.reactor.post(lambda: pool.set_thread_count(thread_count))
 
 
 def periodic_tasks(services: ControllerServices, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:

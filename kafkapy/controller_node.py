@@ -16,6 +16,7 @@ from kafkapy.broker_parts import (
     build_authentication,
     build_foundation,
     build_handler_pool,
+    node_config_changed,
     open_quorum,
     periodic_tasks,
 )
@@ -90,7 +91,7 @@ class ControllerNode(ClusterNode):
         self._reactor_thread.start()
         loop.start(image)
         self._open_when_loaded(late, loop)
-        dynamic_config = DynamicConfigListener(config, config.node_id, self._refresh_tls)
+        dynamic_config = DynamicConfigListener(config, config.node_id, lambda: node_config_changed(services))
         loop.follow(dynamic_config).add_done_callback(lambda following: dynamic_config.apply(following.result()))
         quotas = self._quotas = QuotaListener(services, lambda: socket_server.quotas)
         loop.follow(quotas).add_done_callback(lambda following: quotas.post(following.result()))
@@ -150,6 +151,10 @@ class ControllerNode(ClusterNode):
         self._handler_pool.stop()
         self._foundation.background.stop()
         self._foundation.log_manager.unlock()
+
+    def _config_changed(self) -> None:
+        thread_count = self.config.num_io_threads
+        self.reactor.post(lambda: self._handler_pool.set_thread_count(thread_count))
 
     def _directory_failed(self, path: str, error: Exception) -> None:
         if path == self.config.metadata_log_dir:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 from kafkapy.config import consistency, role_rules, startup_rules
@@ -151,6 +152,15 @@ class BrokerConfig(BrokerKeys):
         self.dynamic_default, self.dynamic_broker = dict(default), dict(broker)
         self._values = values
         return changed, complaints
+
+    def check_dynamic(self, default: Mapping[str, str], broker: Mapping[str, str]) -> None:
+        """Raises ConfigError if values contradict each other after `apply_dynamic(default, broker)`. Changes nothing.
+
+        A text that cannot be parsed is ignored, as by `apply_dynamic`.
+        """
+        candidate = copy(self)
+        candidate.apply_dynamic(default, broker)
+        consistency.check_values(candidate)
 
     def reload(self, properties: Mapping[str, str]) -> tuple[set[str], set[str]]:
         """Applies a changed configuration file, whose content is `properties`. Only keys with the update mode

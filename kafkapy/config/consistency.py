@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkapy.config import role_rules
+from kafkapy.config.address_limits import split_address_limits
 from kafkapy.config.cordoned_directories import check_cordoned
 from kafkapy.errors import ConfigError
 
@@ -27,7 +28,16 @@ _RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours"
 
 
 def check(config: BrokerConfig) -> None:
-    """Raises ConfigError for values that are valid by themselves but contradict each other."""
+    """Raises ConfigError for values that are valid by themselves but contradict each other or the node's roles."""
+    check_values(config)
+    role_rules.check(config)
+
+
+def check_values(config: BrokerConfig) -> None:
+    """Raises ConfigError for values that are valid by themselves but contradict each other.
+
+    These are the rules that also apply to changes while the broker runs.
+    """
     for smaller, larger in _ORDERED:
         if config[smaller] > config[larger]:
             raise ConfigError(
@@ -45,6 +55,7 @@ def check(config: BrokerConfig) -> None:
             f"queued.max.request.bytes ({queued}) must be larger or equal to socket.request.max.bytes "
             f"({config['socket.request.max.bytes']})"
         )
+    split_address_limits(config.max_connections_per_ip_overrides)
     if config.max_connections_per_ip == 0 and not config.max_connections_per_ip_overrides:
         raise ConfigError(
             "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."
@@ -58,4 +69,3 @@ def check(config: BrokerConfig) -> None:
             f"connections.max.idle.ms={idle_ms} to prevent failed authentication responses from timing out"
         )
     check_cordoned(config.cordoned_log_dirs, config["log.dirs"] or config["log.dir"])
-    role_rules.check(config)

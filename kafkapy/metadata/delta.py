@@ -5,9 +5,11 @@ The changes are made by replaying metadata records. All types of metadata record
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
+from kafkapy.config.group_config import GROUP_ROWS
+from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.metadata.cluster_image import (
     BrokerRegistration,
     ControllerRegistration,
@@ -16,7 +18,7 @@ from kafkapy.metadata.cluster_image import (
     ScramCredential,
 )
 from kafkapy.metadata.features import check_feature_level
-from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage, QuotaEntity
+from kafkapy.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE, MetadataImage, QuotaEntity
 from kafkapy.metadata.topics_delta import TopicsDelta
 from kafkapy.metadata.topics_image import TopicImage
 from kafkapy.security.access_control_entry import AccessControlEntry
@@ -24,6 +26,9 @@ from kafkapy.types import uuid_to_string
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+
+# The resource types whose keys are fixed; brokers may also have keys of plug-ins.
+KNOWN_KEYS: dict[int, Collection[str]] = {TOPIC_RESOURCE: TOPIC_ROWS, GROUP_RESOURCE: GROUP_ROWS}
 
 
 class MetadataDelta:
@@ -133,6 +138,14 @@ class MetadataDelta:
             self.changed_configs.add(resource)
 
     def _config(self, record: Any) -> None:
+        """Applies a ConfigRecord, except for a key of a topic or group that Kafka 4.3 does not have.
+
+        Such keys, for example message.format.version, remain in the log after an upgrade of Kafka. Like Apache Kafka
+        4.3, this leaves them out of the image, because they would make every later change of the resource invalid.
+        """
+        known = KNOWN_KEYS.get(record.resource_type)
+        if known is not None and record.name not in known:
+            return
         resource = (record.resource_type, record.resource_name)
         self.configs = self._own(self.configs, self.image.configs)
         entries = dict(self.configs.get(resource, ()))
@@ -261,12 +274,12 @@ class MetadataDelta:
         self.delegation_tokens = self._own(self.delegation_tokens, self.image.delegation_tokens)
         self.delegation_tokens.pop(record.token_id, None)
 
-    def _zk_migration_state(self, record: Any) -> None:
-        if record.zk_migration_state not in (0, 4):  # NONE and POST_MIGRATION; any other state needs ZooKeeper.
-            raise ValueError(f"the cluster is in the middle of a migration (state {record.zk_migration_state})")
-
     def _nothing(self, record: Any) -> None:
-        """Does nothing when a NoOpRecord is replayed, because it changes no metadata."""
+        """Does nothing when a record is replayed that changes no metadata.
+
+        These are NoOpRecord and, as in Apache Kafka 4, ZkMigrationStateRecord: a cluster that was migrated from
+        ZooKeeper by Kafka 3 has the records of all states of the migration in its log.
+        """
 
 
 def _endpoints(end_points: Any) -> dict[str, Endpoint]:
@@ -301,5 +314,5 @@ REPLAY: dict[str, Replay] = {
     "UnfenceBrokerRecord": MetadataDelta._unfence_broker,
     "UnregisterBrokerRecord": MetadataDelta._unregister_broker,
     "UserScramCredentialRecord": MetadataDelta._user_scram_credential,
-    "ZkMigrationStateRecord": MetadataDelta._zk_migration_state,
+    "ZkMigrationStateRecord": MetadataDelta._nothing,
 }

@@ -7,18 +7,20 @@ quota `connection_creation_rate` is closed after a delay.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.config import BrokerConfig
-from kafkapy.decimal_text import is_number
+from kafkapy.config.address_limits import OVERRIDES_KEY, split_address_limits
 from kafkapy.errors import ConfigError
 from kafkapy.host_names import host_addresses
 from kafkapy.metrics.duration_window import DurationWindow
 from kafkapy.network.token_bucket import TokenBucket
 
+logger = logging.getLogger("kafka.network.ConnectionQuotas")
+
 ADDRESS_IDLE_MS = 3_600_000
-OVERRIDES_KEY = "max.connections.per.ip.overrides"
 
 
 def parse_address_limits(text: str) -> dict[str, int]:
@@ -28,16 +30,13 @@ def parse_address_limits(text: str) -> dict[str, int]:
     for a host name that cannot be resolved.
     """
     limits: dict[str, int] = {}
-    for element in filter(None, (part.strip() for part in text.split(","))):
-        host, colon, limit = element.rpartition(":")
-        if not colon or not host or not is_number(limit):
-            raise ConfigError(f"Invalid value {text} for configuration {OVERRIDES_KEY}: {element} is not host:limit")
+    for host, limit in split_address_limits(text):
         try:
-            found = host_addresses(host.strip("[]"))
+            found = host_addresses(host)
         except OSError as error:
             raise ConfigError(f"Invalid value {text} for configuration {OVERRIDES_KEY}: {host}: {error}") from error
         for *_, address in found:
-            limits[str(address[0])] = int(limit)
+            limits[str(address[0])] = limit
     return limits
 
 
@@ -49,6 +48,9 @@ class ConnectionQuotas:
     """
 
     def __init__(self, config: BrokerConfig, listener_names: list[str], monotonic_ms: int) -> None:
+        """Raises ConfigError if a listener has a limit of its own that cannot be parsed."""
+        for name in listener_names:
+            config.for_listener(name, "max.connections")  # read again for each client, when an error would be too late
         self._config = config
         self._total = 0
         self._by_listener: dict[str, int] = dict.fromkeys(listener_names, 0)
@@ -167,11 +169,18 @@ class ConnectionQuotas:
                 del self._sensors[host]
 
     def address_limit(self, host: str) -> int:
-        """Returns the largest number of connections that the address may have."""
+        """Returns the largest number of connections that the address may have.
+
+        If a dynamic change of the overrides names a host that cannot be resolved, the former overrides still apply: an
+        error here would lose the connection that is being accepted.
+        """
         text = self._config[OVERRIDES_KEY]
         if text != self._overrides_text:
             self._overrides_text = text
-            self._overrides = parse_address_limits(text)
+            try:
+                self._overrides = parse_address_limits(text)
+            except ConfigError as error:
+                logger.error("%s", error)
         limit: int = self._overrides.get(host, self._config.max_connections_per_ip)
         return limit
 

@@ -17,10 +17,10 @@ Work = Callable[[], Callable[[], object] | None]
 class HandlerPool:
     """The threads for handlers that may block: up to `thread_count`, each started when it is first needed.
 
-    `submit`, which only the reactor's thread may call, gives a function to the threads. That function may return
-    another function, which `post` passes to the reactor's thread to be run there. When `queue_limit`
-    (queued.max.requests) submitted functions wait, `pause` is called, and `resume` when fewer wait again; the reactor
-    reads no requests in between.
+    Only the reactor's thread may call `submit` and `set_thread_count`. `submit` gives a function to the threads. That
+    function may return another function, which `post` passes to the reactor's thread to be run there. When
+    `queue_limit` (queued.max.requests) submitted functions wait, `pause` is called, and `resume` when fewer wait again;
+    the reactor reads no requests in between.
     """
 
     def __init__(
@@ -39,6 +39,8 @@ class HandlerPool:
         self._resume = resume
         self._queue: SimpleQueue[Work | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._serving = 0  # threads that have been started and not been asked to end
+        self._started = 0
         self._unfinished = 0
         self._paused = False
         self._stopped = False
@@ -57,15 +59,32 @@ class HandlerPool:
         if self._stopped:
             raise RuntimeError("the handler pool has been stopped")
         self._unfinished += 1
-        if len(self._threads) < min(self._unfinished, self._thread_count):
-            name = f"data-plane-kafka-request-handler-{len(self._threads)}"
-            thread = threading.Thread(target=self._serve, name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        self._start_threads()
         self._queue.put(work)
         if not self._paused and self.queued >= self._queue_limit:
             self._paused = True
             self._pause()
+
+    def set_thread_count(self, thread_count: int) -> None:
+        """Changes the number of threads (num.io.threads). Surplus threads end when they have run what waits now."""
+        if self._stopped or thread_count == self._thread_count:
+            return
+        self._thread_count = thread_count
+        while self._serving > thread_count:
+            self._serving -= 1
+            self._queue.put(None)
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        self._start_threads()
+        self._resume_if_room()
+
+    def _start_threads(self) -> None:
+        while self._serving < min(self._unfinished, self._thread_count):
+            name = f"data-plane-kafka-request-handler-{self._started}"
+            thread = threading.Thread(target=self._serve, name=name, daemon=True)
+            self._threads.append(thread)
+            self._serving += 1
+            self._started += 1
+            thread.start()
 
     def stop(self, timeout_s: float = 1.0) -> None:
         """Runs the functions that were submitted before, and ends the threads; waits at most `timeout_s` for each
@@ -90,8 +109,11 @@ class HandlerPool:
 
     def _finished(self, continuation: Callable[[], object] | None) -> None:
         self._unfinished -= 1
+        self._resume_if_room()
+        if continuation is not None:
+            continuation()
+
+    def _resume_if_room(self) -> None:
         if self._paused and self.queued < self._queue_limit:
             self._paused = False
             self._resume()
-        if continuation is not None:
-            continuation()

@@ -101,7 +101,7 @@ class LogManager:
             on_io_error=self.take_offline,
             run_in_background=run_in_background,
             write_lowered_offsets=lambda *lowered: self.checkpoints.write_lowered_offsets(*lowered),
-            producer_expiration_ms=config.producer_id_expiration_ms,
+            producer_expiration_ms=lambda: config.producer_id_expiration_ms,
         )
         self.futures = FutureLogs(
             self._ports, run_on_owner, lambda directory, partitions: self.checkpoints.forget(directory, partitions)

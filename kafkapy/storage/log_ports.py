@@ -23,15 +23,15 @@ class LogPorts:
     work)` runs work after a delay, on any thread. `on_io_error(directory, error)` is called before StorageError is
     raised, and takes the log directory offline. `write_lowered_offsets(directory, starts_earlier)` is called when a
     truncation has lowered the recovery point of a log in the directory, or, if `starts_earlier` is True, its start
-    offset. Nothing is appended to the log before the call returns.
-    `producer_expiration_ms` is `producer.id.expiration.ms`.
+    offset. Nothing is appended to the log before the call returns. `producer_expiration_ms()` returns
+    `producer.id.expiration.ms`, which may change while the broker runs.
     """
 
     __slots__ = (
+        "_producer_expiration_ms",
         "clock",
         "filesystem",
         "on_io_error",
-        "producer_expiration_ms",
         "run_in_background",
         "schedule",
         "write_lowered_offsets",
@@ -46,7 +46,7 @@ class LogPorts:
         on_io_error: Callable[[str, Exception], None],
         run_in_background: Callable[[Work], None] = run_now,
         write_lowered_offsets: Callable[[LogDirectory, bool], object] = lambda directory, starts_earlier: None,
-        producer_expiration_ms: int = 86_400_000,
+        producer_expiration_ms: Callable[[], int] = lambda: 86_400_000,
     ) -> None:
         self.filesystem = filesystem
         self.clock = clock
@@ -54,4 +54,8 @@ class LogPorts:
         self.on_io_error = on_io_error
         self.run_in_background = run_in_background
         self.write_lowered_offsets = write_lowered_offsets
-        self.producer_expiration_ms = producer_expiration_ms
+        self._producer_expiration_ms = producer_expiration_ms
+
+    @property
+    def producer_expiration_ms(self) -> int:
+        return self._producer_expiration_ms()

@@ -2,6 +2,10 @@
 
 import os
 import resource
+import signal
+import socket
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -164,3 +168,22 @@ def test_a_log_directory_below_a_file_is_refused(tmp_path):
 def test_the_warning_of_an_unknown_key_names_the_nearest_one(tmp_path):
     with BrokerProcess(tmp_path, {"log.retention.hour": "1"}) as broker:
         assert "log.retention.hour is unknown and is ignored; did you mean log.retention.hours?" in broker.log()
+
+
+def test_an_output_on_a_full_disk_does_not_end_the_broker(tmp_path):
+    broker = BrokerProcess(tmp_path)
+    with open("/dev/full", "wb") as output:
+        process = subprocess.Popen(broker.command(), stdout=output, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 20
+        while process.poll() is None and time.monotonic() < deadline:
+            with socket.socket() as client:
+                if client.connect_ex(("127.0.0.1", broker.port)) == 0:
+                    break
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+    finally:
+        process.kill()
+        process.wait()
+    assert (broker.data / ".kafka_cleanshutdown").exists()

@@ -411,6 +411,8 @@ def _find_invalid(
             _check_changes(resource_changes)
             _check_stores(context, resource, resource_changes, replaces_all=replaces_all)
             _check_cordoned(context.services, resource, resource_changes)
+            if resource[0] == BROKER_RESOURCE and not context.session.is_controller:
+                _check_contradictions(context.services, resource, resource_changes, replaces_all=replaces_all)
         except ApiError as error:
             failed[resource] = ErrorMessage(error.error, error.message)
     return failed
@@ -426,14 +428,39 @@ def _check_stores(
     services = context.services
     if services.tls_listeners is None or resource != (BROKER_RESOURCE, str(services.node_id)):
         return
-    image = services.metadata.image
+    names = {change.name for change in changes}
     if replaces_all:
-        overrides = {change.name: change.value for change in changes if change.value is not None}
-        names = overrides.keys() | image.config(*resource).keys()
-    else:
-        overrides = overrides_after(image, services.config, resource, changes)
-        names = {change.name for change in changes}
+        names |= services.metadata.image.config(*resource).keys()
+    overrides = _overrides_after(services, resource, changes, replaces_all=replaces_all)
     check_store_changes(services.tls_listeners, overrides, names)
+
+
+def _overrides_after(
+    services: Services, resource: ConfigResource, changes: list[ConfigChange], *, replaces_all: bool
+) -> dict[str, str]:
+    """Returns the overrides of a resource after the changes. If `replaces_all` is True, the changes replace all
+    overrides. Raises ApiError for a change that is invalid by itself."""
+    if replaces_all:
+        return {change.name: change.value for change in changes if change.value is not None}
+    return overrides_after(services.metadata.image, services.config, resource, changes)
+
+
+def _check_contradictions(
+    services: Services, resource: ConfigResource, changes: list[ConfigChange], *, replaces_all: bool
+) -> None:
+    """Raises ApiError if this broker's values would contradict each other after the changes.
+
+    For example, max.connections.per.ip=0 without max.connections.per.ip.overrides would refuse every client, also the
+    client that could change the value back. The resource is this broker or, with an empty name, all brokers.
+    """
+    overrides = _overrides_after(services, resource, changes, replaces_all=replaces_all)
+    image, own = services.metadata.image, str(services.node_id)
+    of_all = image.config(BROKER_RESOURCE, "") if resource[1] else overrides
+    of_this = overrides if resource[1] else image.config(BROKER_RESOURCE, own)
+    try:
+        services.config.check_dynamic(of_all, of_this)
+    except ConfigError as error:
+        raise ApiError(Error.INVALID_REQUEST, str(error)) from error
 
 
 def _check_cordoned(services: Services, resource: ConfigResource, changes: list[ConfigChange]) -> None:

@@ -94,7 +94,10 @@ def handle_metadata(context: RequestContext, request: MetadataRequest) -> Metada
     if encoded is not None:
         return EncodedResponse(encoded)
     response, is_complete = _answer(context, request, image)
-    if is_complete and len(stored) < MAX_STORED_RESPONSES:
+    # The key has every element of the request, and the response has each topic once. A request that repeats topics
+    # would make the key far larger than the response, whose size is limited.
+    has_repetitions = request.topics is not None and len(request.topics) > len(response.topics)
+    if is_complete and not has_repetitions and len(stored) < MAX_STORED_RESPONSES:
         encoded = response.encode(version)
         if len(encoded) + sum(map(len, stored.values())) <= MAX_STORED_BYTES:
             stored[key] = encoded

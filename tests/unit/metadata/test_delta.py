@@ -142,6 +142,22 @@ def test_an_image_goes_back_neither_in_offset_nor_in_epoch(offset, epoch):
         MetadataDelta(image).to_image(offset, epoch)
 
 
+def test_the_states_of_a_migration_from_zookeeper_change_nothing():
+    """Kafka 3 writes the states in this order: before (2), during (1) and after (3) the migration."""
+    image = topic()
+    after = replay(image, *(records.ZkMigrationStateRecord(zk_migration_state=state) for state in (0, 2, 1, 3)))
+    assert after[2:] == image[2:]
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name", "is_stored"),
+    [(2, "message.format.version", False), (32, "no.such.key", False), (4, "plug.in.key", True)],
+)
+def test_keys_that_kafka_no_longer_has_are_left_out(resource_type, name, is_stored):
+    record = records.ConfigRecord(resource_type=resource_type, resource_name="1", name=name, value="x")
+    assert bool(replay(EMPTY_IMAGE, record).configs) is is_stored
+
+
 def test_config_entries_come_and_go():
     def entry(value):
         return records.ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value=value)

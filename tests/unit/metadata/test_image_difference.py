@@ -13,14 +13,16 @@ from tests.harness.metadata import bootstrapped, commit, replay, with_brokers, w
 
 def test_the_delta_names_every_change_and_leads_to_the_image():
     before = with_topic(with_topic(with_brokers(bootstrapped(), 1, 2, 3), "kept", 2), "deleted")
-    before = replay(before, ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="kept", name="a", value="1"))
+    before = replay(
+        before, ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="kept", name="flush.ms", value="1")
+    )
     deleted = before.topics.by_name["deleted"].topic_id
     after = commit(before, delete_topics(before, [deleted]))
     after = with_topic(after, "created", 3)
     after = commit(after, fence_broker(after, 3))
     after = replay(
         after,
-        ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="kept", name="a", value=None),
+        ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="kept", name="flush.ms", value=None),
         ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name="b", value="2"),
         FeatureLevelRecord(name="group.version", feature_level=0),
     )

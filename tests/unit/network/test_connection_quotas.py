@@ -52,6 +52,13 @@ def test_a_listener_has_a_limit_of_its_own() -> None:
     assert quotas.has_room("EXTERNAL")
 
 
+@pytest.mark.parametrize("key", ["max.connections", "max.connection.creation.rate"])
+def test_a_bad_limit_of_a_listener_prevents_the_start(key: str) -> None:
+    config = broker_config(**{f"listener.name.external.{key}": "many"})
+    with pytest.raises(ConfigError, match=f"Invalid value many for configuration {key}"):
+        ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
+
+
 def test_addresses_and_their_overrides() -> None:
     config = broker_config(
         **{"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "127.0.0.5:3, [::1]:2"}
@@ -70,6 +77,16 @@ def test_addresses_and_their_overrides() -> None:
 def test_bad_overrides_name_the_key(text: str) -> None:
     with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides"):
         parse_address_limits(text)
+
+
+def test_a_host_that_cannot_be_resolved_changes_no_limit() -> None:
+    """The first client after such a change had been accepted and then forgotten: it waited for ever."""
+    config = broker_config(**{"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "127.0.0.5:3"})
+    quotas = ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
+    config.apply_dynamic({"max.connections.per.ip.overrides": "a..b:2"}, {})
+    assert [quotas.has_room_for("127.0.0.5"), quotas.address_limit("127.0.0.5")] == [True, 3]
+    config.apply_dynamic({"max.connections.per.ip.overrides": "127.0.0.5:4"}, {})
+    assert quotas.address_limit("127.0.0.5") == 4
 
 
 def test_the_creation_rate_of_broker_and_listener() -> None:

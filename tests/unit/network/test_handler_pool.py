@@ -77,3 +77,33 @@ def test_a_failure_frees_its_place_and_the_thread_goes_on() -> None:
     assert done == [1]
     assert owner.pool.queued == 0
     owner.pool.stop()
+
+
+def test_the_number_of_threads_follows_the_configuration() -> None:
+    owner = Owner(1, 2)
+    gate = threading.Event()
+    running = threading.Semaphore(0)
+
+    def wait() -> None:
+        running.release()
+        gate.wait(TIMEOUT)
+
+    for _ in range(3):
+        owner.pool.submit(wait)
+    assert (owner.notes, owner.pool.queued) == (["pause"], 2)
+    owner.pool.set_thread_count(3)
+    for _ in range(3):
+        assert running.acquire(timeout=TIMEOUT)
+    assert (owner.notes, owner.pool.queued) == (["pause", "resume"], 0)
+    gate.set()
+    owner.run(3)
+    gate.clear()
+    owner.pool.set_thread_count(1)
+    for _ in range(2):
+        owner.pool.submit(wait)
+    assert running.acquire(timeout=TIMEOUT)
+    assert owner.pool.queued == 1
+    assert not running.acquire(timeout=0.05)  # the two surplus threads run nothing
+    gate.set()
+    owner.run(2)
+    owner.pool.stop()

@@ -4,7 +4,8 @@ import os
 import threading
 
 from kafkapy.metadata.delta import MetadataDelta
-from kafkapy.protocol.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
+from kafkapy.metadata.image import TOPIC_RESOURCE
+from kafkapy.protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord, PartitionRecord, TopicRecord
 from kafkapy.server.metadata_publisher import MetadataPublisher
 from kafkapy.server.serial_thread import SerialThread
 from kafkapy.storage.filesystem import Filesystem
@@ -150,3 +151,30 @@ def test_the_future_log_of_a_deleted_topic_is_deleted_although_its_log_is_offlin
     delta.topics.remove_topic(harness.metadata.image.topics.by_name["t"].topic_id)
     publisher.on_metadata(delta, delta.to_image(harness.metadata.image.offset + 1, 0))
     assert manager.futures.logs() == []
+
+
+def test_topics_with_keys_of_older_releases_are_created_and_changed(tmp_path):
+    """An upgrade of Kafka to 4 leaves such keys in the metadata; Kafka ignores them."""
+    harness = ReplicaHarness(tmp_path)
+    publisher = MetadataPublisher(
+        harness.config, harness.log_manager, harness.manager, 1, lambda work: work(), lambda work: work()
+    )
+    topic_id = b"t".ljust(16, b"\0")
+
+    def publish(*records):
+        delta = MetadataDelta(harness.metadata.image)
+        for record in records:
+            delta.replay(record)
+        harness.metadata.image = delta.to_image(harness.metadata.image.offset + 1, 0)
+        publisher.on_metadata(delta, harness.metadata.image)
+
+    def override(name, value):
+        return ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name=name, value=value)
+
+    publish(
+        TopicRecord(name="t", topic_id=topic_id),
+        override("message.format.version", "2.8-IV1"),
+        PartitionRecord(partition_id=0, topic_id=topic_id, replicas=[1], isr=[1], leader=1, leader_epoch=0),
+    )
+    publish(override("delete.retention.ms", "5"))
+    assert harness.partition().log.config.delete_retention_ms == 5

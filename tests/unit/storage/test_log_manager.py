@@ -409,6 +409,24 @@ def test_flush_retention_and_expiry_run_periodically(tmp_path):
     manager.shutdown(1)
 
 
+def test_a_change_of_the_expiration_of_producers_applies_at_once_and_at_the_next_start(harness):
+    harness.config.apply_dynamic({"producer.id.expiration.ms": "1000"}, {})
+    manager = harness.start()
+    log = harness.create(manager)
+    log.append_as_leader(batch(3, producer_id=1, producer_epoch=0, base_sequence=0), 0)
+    harness.clock.advance(999)
+    assert manager.remove_expired_producers() == 0
+    harness.config.apply_dynamic({"producer.id.expiration.ms": "172800000"}, {})
+    harness.clock.advance(86_400_001)
+    assert manager.remove_expired_producers() == 0
+    manager.shutdown(1)
+    again = harness.start()
+    assert len(again.get_log(log.topic_partition).producers.entries) == 1
+    harness.config.apply_dynamic({}, {})
+    assert again.remove_expired_producers() == 1
+    again.shutdown(1)
+
+
 def test_log_start_offset_survives(harness):
     manager = harness.start()
     log = harness.create(manager)

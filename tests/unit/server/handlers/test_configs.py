@@ -168,6 +168,45 @@ def test_requests_that_make_no_sense(harness, version):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("broker", ["", "1"])
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        (
+            "max.connections.per.ip",
+            "0",
+            "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
+        ),
+        (
+            "log.retention.ms",
+            "0",
+            "Invalid value 0 for configuration log.retention.ms: log.retention must be unlimited (-1) or, equal or "
+            "greater than 1",
+        ),
+        (
+            "max.connections.per.ip.overrides",
+            "localhost",
+            "Invalid value localhost for configuration max.connections.per.ip.overrides: localhost is not host:limit",
+        ),
+    ],
+)
+def test_changes_that_contradict_other_values_of_the_broker_are_refused(harness, broker, key, value, message):
+    assert alter(harness, BROKER_RESOURCE, broker, (key, SET, value)) == (Error.INVALID_REQUEST, message)
+    assert key not in harness.metadata.image.config(BROKER_RESOURCE, broker)
+    configs = [AlterConfigsRequest.AlterableConfig(name=key, value=value)]
+    resource = AlterConfigsRequest.AlterConfigsResource(
+        resource_type=BROKER_RESOURCE, resource_name=broker, configs=configs
+    )
+    [answer] = harness.send(handle_alter_configs, AlterConfigsRequest(resources=[resource]), 2).responses
+    assert error_of(answer) == (Error.INVALID_REQUEST, message)
+
+
+def test_a_change_may_set_a_value_and_what_the_value_needs(harness):
+    changes = [("max.connections.per.ip", SET, "0"), ("max.connections.per.ip.overrides", SET, "localhost:5")]
+    assert alter(harness, BROKER_RESOURCE, "1", *changes) == (Error.NONE, None)
+    assert alter(harness, BROKER_RESOURCE, "1", (changes[1][0], DELETE, None))[0] is Error.INVALID_REQUEST
+
+
 def test_validate_only_changes_nothing(harness):
     assert alter(harness, TOPIC_RESOURCE, "t", ("retention.ms", SET, "5"), validate_only=True) == (Error.NONE, None)
     assert not harness.metadata.image.config(TOPIC_RESOURCE, "t")

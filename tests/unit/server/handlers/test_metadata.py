@@ -124,6 +124,13 @@ def test_kept_answers_go_with_the_image(harness):
     assert harness.metadata.current[1] == {}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_response_to_a_request_that_repeats_topics_is_not_stored(harness, version):
+    """The limit of stored bytes does not count the requests, which may have a hundred megabytes each."""
+    assert [topic.name for topic in ask(harness, version, *["a"] * 1000).topics] == ["a"]
+    assert harness.metadata.current[1] == {}
+
+
 def test_a_partition_without_leader_is_not_available(harness):
     harness.lifecycle.end_session()
     [topic] = ask(harness, 12, "b").topics
