@@ -7,7 +7,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from kafkapy.client import Consumer, ConsumerRecord, TopicPartition, WakeupError
@@ -227,21 +227,41 @@ class ConsoleConsumer:
             self._consumer.seek(partition, offset)
 
     def _print(self, records: list[ConsumerRecord]) -> None:
-        try:
-            for text in self._formatted(records):
-                self._output.write(text)
-        finally:
-            self._output.flush()
+        """Prints records; if that fails, moves the consumer's positions back, so that the offsets of unprinted records
+        are not committed.
 
-    def _formatted(self, records: list[ConsumerRecord]) -> Iterator[bytes]:
-        for record in records:
-            self.message_count += 1
+        A record that cannot be formatted counts as read, as in Apache Kafka's tool. If the output cannot be written, it
+        is unknown which of the records have arrived, and all of them are read again.
+        """
+        printed = 0
+        try:
             try:
-                yield self._formatter.format(record)
-            except (ValueError, ToolError) as error:
-                if not self._skips_errors:
-                    raise ToolError(str(error)) from None
-                log.error("Error processing message, skipping this message: %s", error)
+                for record in records:
+                    self._output.write(self._formatted(record))
+                    printed += 1
+            finally:
+                self._output.flush()
+        except OSError:
+            self._rewind(records)
+            raise
+        except Exception:
+            self._rewind(records[printed + 1 :])
+            raise
+        except BaseException:  # a second signal
+            self._rewind(records[printed:])
+            raise
+
+    def _formatted(self, record: ConsumerRecord) -> bytes:
+        """Returns the text of a record; b"" for one that cannot be formatted and is skipped, otherwise raises
+        ToolError."""
+        self.message_count += 1
+        try:
+            return self._formatter.format(record)
+        except (ValueError, ToolError) as error:
+            if not self._skips_errors:
+                raise ToolError(str(error)) from None
+            log.error("Error processing message, skipping this message: %s", error)
+            return b""
 
 
 def begin(consumer: Consumer, arguments: Arguments) -> None:

@@ -148,6 +148,30 @@ def test_a_record_that_cannot_be_formatted_ends_it_unless_errors_are_skipped():
     assert (printed(it).count(b"\n"), it.message_count) == (2, 3)
 
 
+def test_records_after_one_that_cannot_be_formatted_are_not_committed():
+    records = [Record(value, offset=at) for at, value in enumerate((b"12345678", b"short", b"87654321", b"12345678"))]
+    consumer = SimulatedConsumer(records)
+    it = console(consumer, value_deserializer="org.apache.kafka.common.serialization.LongDeserializer")
+    with pytest.raises(ToolError):
+        it.print_all(-1, None)
+    assert consumer.positions == {TopicPartition("t", 0): 2}
+
+
+class ClosedPipe(io.BytesIO):
+    """An output whose reader has ended: it accepts bytes into a buffer, and fails to pass them on."""
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+def test_records_that_could_not_be_written_are_not_committed():
+    consumer = SimulatedConsumer([*numbered(5)[2:], *numbered(2, partition=1)])
+    it = ConsoleConsumer(consumer, make_formatter(DEFAULT, {}), ClosedPipe(), skips_errors=False)
+    with pytest.raises(BrokenPipeError):
+        it.print_all(-1, None)
+    assert consumer.positions == {TopicPartition("t", 0): 2, TopicPartition("t", 1): 0}
+
+
 @pytest.mark.parametrize(
     ("words", "position"),
     [("", "end"), ("--from-beginning", "beginning"), ("--offset earliest", "beginning"), ("--offset 5", 5)],
