@@ -96,9 +96,7 @@ class ConsoleShareConsumer:
                 records = self._receive(timeout_ms)
                 if records is None:
                     return
-                for record in records if max_messages < 0 else records[: max_messages - self.message_count]:
-                    self._print(record)
-                self._output.flush()
+                self._print(records if max_messages < 0 else records[: max_messages - self.message_count])
         except WakeupError:
             return
         except KafkapyError as error:
@@ -115,18 +113,32 @@ class ConsoleShareConsumer:
                 log.error(NO_RECORD_IN_TIME, timeout_ms)
                 return None
 
-    def _print(self, record: ConsumerRecord) -> None:
+    def _print(self, records: list[ConsumerRecord]) -> None:
+        """Prints records, and acknowledges them once the output has accepted them.
+
+        If the output cannot be written, no record is acknowledged, and the group delivers all of them again.
+        """
+        printed: list[tuple[ConsumerRecord, AcknowledgeType]] = []
+        try:
+            for record in records:
+                printed.append((record, self._printed(record)))
+        finally:
+            self._output.flush()
+            for record, kind in printed:
+                self._consumer.acknowledge(record, kind)
+
+    def _printed(self, record: ConsumerRecord) -> AcknowledgeType:
+        """Writes a record, and returns how it is to be acknowledged. Raises ToolError for a record that cannot be
+        formatted, unless such records are rejected."""
         self.message_count += 1
-        kind = self._kind
         try:
             self._output.write(self._formatter.format(record))
         except (ValueError, ToolError) as error:
             if not self._rejects_errors:
-                self._output.flush()
                 raise ToolError(f"Unknown error when running consumer: {error}") from None
             log.error("Error processing message, rejecting this message: %s", error)
-            kind = AcknowledgeType.REJECT
-        self._consumer.acknowledge(record, kind)
+            return AcknowledgeType.REJECT
+        return self._kind
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
