@@ -17,7 +17,7 @@ from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, ZOOKEEPER, await_bro
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.message_formatter import FORMATTER_PROPERTIES, JsonFormatter, MessageFormatter, make_formatter
 from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, UsageError, parse_key_values
-from kafkapy.tools.tool import run_tool, script_name, stops_by
+from kafkapy.tools.tool import run_tool, script_name, sentence, stops_by
 
 log = logging.getLogger("kafkapy.tools.console_consumer")
 
@@ -257,15 +257,17 @@ class ConsoleConsumer:
             raise
 
     def _formatted(self, record: ConsumerRecord) -> bytes:
-        """Returns the text of a record; b"" for one that cannot be formatted and is skipped, otherwise raises
-        ToolError."""
+        """Returns the text of a record, or b"" for a record that cannot be formatted if such records are skipped.
+
+        Otherwise raises ToolError for such a record. A deserializer of the user may raise any other exception.
+        """
         self.message_count += 1
         try:
             return self._formatter.format(record)
-        except (ValueError, ToolError) as error:
+        except Exception as error:
             if not self._skips_errors:
-                raise ToolError(str(error)) from None
-            log.error("Error processing message, skipping this message: %s", error)
+                raise (ToolError(str(error)) if isinstance(error, ValueError | ToolError) else error) from None
+            log.error("Error processing message, skipping this message: %s", sentence(error))
             return b""
 
 

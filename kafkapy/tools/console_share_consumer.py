@@ -24,7 +24,7 @@ from kafkapy.tools.console_consumer import (
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.message_formatter import MessageFormatter
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError, parse_key_values
-from kafkapy.tools.tool import run_tool, stops_by
+from kafkapy.tools.tool import run_tool, sentence, stops_by
 
 log = logging.getLogger("kafkapy.tools.console_share_consumer")
 
@@ -132,12 +132,13 @@ class ConsoleShareConsumer:
         formatted, unless such records are rejected."""
         self.message_count += 1
         try:
-            self._output.write(self._formatter.format(record))
-        except (ValueError, ToolError) as error:
+            text = self._formatter.format(record)
+        except Exception as error:  # a deserializer of the user may raise any exception
             if not self._rejects_errors:
-                raise ToolError(f"Unknown error when running consumer: {error}") from None
-            log.error("Error processing message, rejecting this message: %s", error)
+                raise ToolError(f"Unknown error when running consumer: {sentence(error)}") from None
+            log.error("Error processing message, rejecting this message: %s", sentence(error))
             return AcknowledgeType.REJECT
+        self._output.write(text)
         return self._kind
 
 

@@ -172,6 +172,20 @@ def test_records_that_could_not_be_written_are_not_committed():
     assert consumer.positions == {TopicPartition("t", 0): 2, TopicPartition("t", 1): 0}
 
 
+def decode_or_fail(topic: str, data: bytes) -> str:
+    """A deserializer of the user, which raises an exception of its own for some records."""
+    return {b"0": "zero", b"2": "two"}[data]
+
+
+def test_every_exception_of_a_deserializer_is_an_error_that_can_be_skipped():
+    own = {"value_deserializer": f"{__name__}:decode_or_fail"}
+    it = console(SimulatedConsumer(numbered(3)), skips_errors=True, **own)
+    it.print_all(3, None)
+    assert printed(it) == b"zero\ntwo\n"
+    with pytest.raises(KeyError):
+        console(SimulatedConsumer(numbered(3)), **own).print_all(3, None)
+
+
 @pytest.mark.parametrize(
     ("words", "position"),
     [("", "end"), ("--from-beginning", "beginning"), ("--offset earliest", "beginning"), ("--offset 5", 5)],

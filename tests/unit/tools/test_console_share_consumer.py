@@ -68,3 +68,9 @@ def test_a_record_that_cannot_be_formatted_ends_it_or_is_rejected():
     console(consumer, io.BytesIO(), rejects_errors=True, **LONGS).print_all(-1, 0)
     accept, reject = AcknowledgeType.ACCEPT, AcknowledgeType.REJECT
     assert consumer.acknowledged == {0: accept, 1: reject, 2: accept}
+
+
+def test_every_exception_of_a_deserializer_rejects_the_record():
+    consumer, name = SimulatedShareConsumer(numbered(2)), "tests.unit.tools.test_console_consumer:decode_or_fail"
+    console(consumer, io.BytesIO(), rejects_errors=True, **{"value.deserializer": name}).print_all(-1, 0)
+    assert consumer.acknowledged == {0: AcknowledgeType.ACCEPT, 1: AcknowledgeType.REJECT}
