@@ -322,11 +322,28 @@ def unknown_tool(word: str) -> str:
     return f"kafkapy: unknown tool {word!r}{suggestion}\nSee `kafkapy --help`."
 
 
+def open_closed_streams() -> None:
+    """Opens the null device instead of standard input, output and error if the parent process has closed them.
+
+    Otherwise the next file that this process opens, such as a segment of a log, would get the descriptor of the closed
+    stream, and the interpreter's and libraries' messages would be written into this file.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest free descriptor, this one
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs a tool and returns the exit code.
 
     If the process that reads standard output ends before the tool does, returns 0.
     """
+    open_closed_streams()
     try:
         code = run(arguments)
         sys.stdout.flush()

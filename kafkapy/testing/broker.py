@@ -72,6 +72,8 @@ class Broker:
         """
         if self.is_running:
             raise BrokerFailed("the broker is running already")
+        self._close_creator()  # of a broker that has ended by itself, at another port
+        self._release()
         # A file instead of a pipe: nothing reads it while the broker runs, and a full pipe would block the broker.
         self._errors = tempfile.TemporaryFile(prefix="kafkapy-errors-")  # noqa: SIM115
         self._process = subprocess.Popen(

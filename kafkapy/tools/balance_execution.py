@@ -25,13 +25,14 @@ Replicas = Mapping[TopicPartition, Sequence[int]]
 
 class Outcome(NamedTuple):
     """The partitions of a plan, divided by the state of their moves; `failed` maps each partition whose move failed to
-    the reason."""
+    the reason. `is_throttled` is True if the throttles that were set for the moves are still set."""
 
     completed: list[TopicPartition]
     failed: dict[TopicPartition, str]
     cancelled: list[TopicPartition]
     running: list[TopicPartition]
     waiting: list[TopicPartition]
+    is_throttled: bool
 
     def lines(self) -> list[str]:
         """Returns the outcome as lines of text, which together contain every partition of the plan."""
@@ -43,6 +44,11 @@ class Outcome(NamedTuple):
         if self.waiting:
             lines.append(f"Not begun: {_partitions(self.waiting)}")
         lines += [f"Failed: {partition}: {reason}" for partition, reason in sorted(self.failed.items())]
+        if self.is_throttled:
+            lines.append(
+                "The throttles are still set: kafkapy reassign-partitions --verify, with a file that names these "
+                "partitions, removes them when no reassignment is in progress"
+            )
         return lines
 
 
@@ -105,7 +111,8 @@ class Execution:
 
     @property
     def outcome(self) -> Outcome:
-        return Outcome(self._completed, self._failed, self._cancelled, sorted(self._running), self._waiting)
+        running, is_throttled = sorted(self._running), bool(self._throttled)
+        return Outcome(self._completed, self._failed, self._cancelled, running, self._waiting, is_throttled)
 
     def run(self, rate: int | None) -> None:
         """Carries out the plan, and then elects the preferred leaders. Each broker copies at most `rate` bytes per

@@ -7,7 +7,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from kafkapy.client import Consumer, ConsumerRecord, TopicPartition, WakeupError
@@ -17,7 +17,7 @@ from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, ZOOKEEPER, await_bro
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.message_formatter import FORMATTER_PROPERTIES, JsonFormatter, MessageFormatter, make_formatter
 from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, UsageError, parse_key_values
-from kafkapy.tools.tool import run_tool, stops_by
+from kafkapy.tools.tool import run_tool, script_name, sentence, stops_by
 
 log = logging.getLogger("kafkapy.tools.console_consumer")
 
@@ -155,7 +155,10 @@ def formatter_of(arguments: Arguments) -> MessageFormatter:
 
 
 class ConsoleConsumer:
-    """Prints records as they are received. Not thread-safe, but a signal's handler may call `stop`."""
+    """Prints records as they are received. Not thread-safe, but a signal's handler may call `stop`.
+
+    `has_failed` is True after an ApiError of the consumer, which ends the reading.
+    """
 
     def __init__(
         self,
@@ -181,6 +184,7 @@ class ConsoleConsumer:
         self._is_wanted = is_wanted
         self._poll_s = poll_s
         self.message_count = 0
+        self.has_failed = False
 
     def stop(self) -> None:
         """Makes `print_all` return. Any thread may call it."""
@@ -204,6 +208,7 @@ class ConsoleConsumer:
             return
         except ApiError as error:
             log.error("Error processing message, terminating consumer process: %s", error.message)
+            self.has_failed = True
 
     def _receive(self, timeout_ms: int | None) -> list[ConsumerRecord] | None:
         start = time.monotonic()
@@ -227,21 +232,43 @@ class ConsoleConsumer:
             self._consumer.seek(partition, offset)
 
     def _print(self, records: list[ConsumerRecord]) -> None:
-        try:
-            for text in self._formatted(records):
-                self._output.write(text)
-        finally:
-            self._output.flush()
+        """Prints records; if that fails, moves the consumer's positions back, so that the offsets of unprinted records
+        are not committed.
 
-    def _formatted(self, records: list[ConsumerRecord]) -> Iterator[bytes]:
-        for record in records:
-            self.message_count += 1
+        A record that cannot be formatted counts as read, as in Apache Kafka's tool. If the output cannot be written, it
+        is unknown which of the records have arrived, and all of them are read again.
+        """
+        printed = 0
+        try:
             try:
-                yield self._formatter.format(record)
-            except (ValueError, ToolError) as error:
-                if not self._skips_errors:
-                    raise ToolError(str(error)) from None
-                log.error("Error processing message, skipping this message: %s", error)
+                for record in records:
+                    self._output.write(self._formatted(record))
+                    printed += 1
+            finally:
+                self._output.flush()
+        except OSError:
+            self._rewind(records)
+            raise
+        except Exception:
+            self._rewind(records[printed + 1 :])
+            raise
+        except BaseException:  # a second signal
+            self._rewind(records[printed:])
+            raise
+
+    def _formatted(self, record: ConsumerRecord) -> bytes:
+        """Returns the text of a record, or b"" for a record that cannot be formatted if such records are skipped.
+
+        Otherwise raises ToolError for such a record. A deserializer of the user may raise any other exception.
+        """
+        self.message_count += 1
+        try:
+            return self._formatter.format(record)
+        except Exception as error:
+            if not self._skips_errors:
+                raise (ToolError(str(error)) if isinstance(error, ValueError | ToolError) else error) from None
+            log.error("Error processing message, skipping this message: %s", sentence(error))
+            return b""
 
 
 def begin(consumer: Consumer, arguments: Arguments) -> None:
@@ -286,7 +313,9 @@ def warn_of_missing_partition(consumer: Consumer, partition: TopicPartition) -> 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     """Prints records to `output`, or to standard output if `output` is None; returns the exit code.
 
-    The code is 0, or 128 plus the signal's number if a signal ended the tool.
+    The code is 128 plus the signal's number if a signal ended the tool, 1 after an error of the consumer, otherwise 0.
+    If the program was started by the name of Apache Kafka's script, the code is 0 after such an error too, as with that
+    script.
     """
     check(arguments)
     properties = consumer_properties(arguments)
@@ -308,7 +337,9 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
             print(f"Processed a total of {console.message_count} messages", file=sys.stderr)
     if arguments["enable-systest-events"]:
         print("shutdown_complete")
-    return 128 + signals[0] if signals else 0
+    if signals:
+        return 128 + signals[0]
+    return 1 if console.has_failed and not script_name() else 0
 
 
 DESERIALIZER_OPTIONS = (

@@ -24,7 +24,7 @@ from kafkapy.tools.console_consumer import (
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.message_formatter import MessageFormatter
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError, parse_key_values
-from kafkapy.tools.tool import run_tool, stops_by
+from kafkapy.tools.tool import run_tool, sentence, stops_by
 
 log = logging.getLogger("kafkapy.tools.console_share_consumer")
 
@@ -96,9 +96,7 @@ class ConsoleShareConsumer:
                 records = self._receive(timeout_ms)
                 if records is None:
                     return
-                for record in records if max_messages < 0 else records[: max_messages - self.message_count]:
-                    self._print(record)
-                self._output.flush()
+                self._print(records if max_messages < 0 else records[: max_messages - self.message_count])
         except WakeupError:
             return
         except KafkapyError as error:
@@ -115,18 +113,33 @@ class ConsoleShareConsumer:
                 log.error(NO_RECORD_IN_TIME, timeout_ms)
                 return None
 
-    def _print(self, record: ConsumerRecord) -> None:
-        self.message_count += 1
-        kind = self._kind
+    def _print(self, records: list[ConsumerRecord]) -> None:
+        """Prints records, and acknowledges them once the output has accepted them.
+
+        If the output cannot be written, no record is acknowledged, and the group delivers all of them again.
+        """
+        printed: list[tuple[ConsumerRecord, AcknowledgeType]] = []
         try:
-            self._output.write(self._formatter.format(record))
-        except (ValueError, ToolError) as error:
+            for record in records:
+                printed.append((record, self._printed(record)))
+        finally:
+            self._output.flush()
+            for record, kind in printed:
+                self._consumer.acknowledge(record, kind)
+
+    def _printed(self, record: ConsumerRecord) -> AcknowledgeType:
+        """Writes a record, and returns how it is to be acknowledged. Raises ToolError for a record that cannot be
+        formatted, unless such records are rejected."""
+        self.message_count += 1
+        try:
+            text = self._formatter.format(record)
+        except Exception as error:  # a deserializer of the user may raise any exception
             if not self._rejects_errors:
-                self._output.flush()
-                raise ToolError(f"Unknown error when running consumer: {error}") from None
-            log.error("Error processing message, rejecting this message: %s", error)
-            kind = AcknowledgeType.REJECT
-        self._consumer.acknowledge(record, kind)
+                raise ToolError(f"Unknown error when running consumer: {sentence(error)}") from None
+            log.error("Error processing message, rejecting this message: %s", sentence(error))
+            return AcknowledgeType.REJECT
+        self._output.write(text)
+        return self._kind
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:

@@ -109,8 +109,13 @@ class FileBatch:
             timestamp, crc, codec, valid = old.timestamp, old.crc, old.compression, old.is_valid()
         return (
             f"{start} position: {self.position} {self.timestamp_type}: {timestamp} size: {self.size} "
-            f"magic: {self.magic} compresscodec: {CODEC_NAMES[codec]} crc: {crc} isvalid: {_java(valid)}"
+            f"magic: {self.magic} compresscodec: {_codec_name(codec)} crc: {crc} isvalid: {_java(valid)}"
         )
+
+
+def _codec_name(codec: int) -> str:
+    """Returns the name of a codec; a damaged batch may have a number that is not that of any codec."""
+    return CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"UNKNOWN({codec})"
 
 
 def _java(value: bool) -> str:

@@ -155,6 +155,31 @@ def begin(consumer: Consumer, topic: str, properties: dict[str, Any]) -> None:
         consumer.position(partition)
 
 
+def consumer_properties(properties: dict[str, Any]) -> dict[str, Any]:
+    """Returns the consumer's configuration: the user's `properties`, overridden by what the measurement needs."""
+    return {
+        **properties,
+        "group.id": f"test-group-{time.time_ns() // 1_000_000}",
+        "enable.auto.commit": "false",
+        "auto.offset.reset": "latest",
+        "key.deserializer": "bytes",
+        "value.deserializer": "bytes",
+        "fetch.max.wait.ms": "0",
+    }
+
+
+def producer_properties(properties: dict[str, Any], acks: str) -> dict[str, Any]:
+    """Returns the producer's configuration: the user's `properties`, overridden by what the measurement needs."""
+    return {
+        **properties,
+        "linger.ms": "0",
+        "max.block.ms": str(2**63 - 1),
+        "acks": acks,
+        "key.serializer": "bytes",
+        "value.serializer": "bytes",
+    }
+
+
 def run(arguments: Arguments) -> int:
     """Runs the test and prints its results; returns 0, the exit code."""
     check(arguments)
@@ -163,20 +188,10 @@ def run(arguments: Arguments) -> int:
         properties.update(read_properties(arguments["command-config"]))
     properties["bootstrap.servers"] = arguments["bootstrap-server"]
     await_broker(properties)
-    consuming = {
-        **properties,
-        "group.id": f"test-group-{time.time_ns() // 1_000_000}",
-        "enable.auto.commit": "false",
-        "auto.offset.reset": "latest",
-        "fetch.max.wait.ms": "0",
-    }
-    producing = {
-        **properties,
-        "linger.ms": "0",
-        "max.block.ms": str(2**63 - 1),
-        "acks": arguments["producer-acks"],
-    }
-    with Consumer(consuming) as consumer, Producer(producing) as producer:
+    with (
+        Consumer(consumer_properties(properties)) as consumer,
+        Producer(producer_properties(properties, arguments["producer-acks"])) as producer,
+    ):
         begin(consumer, arguments["topic"], properties)
         test = LatencyTest(producer, consumer, arguments)
         test.run()

@@ -206,22 +206,25 @@ class Printer:
         if self._csv is not None:
             self._csv.writerow(("time", "metric", "labels", "value"))
 
-    def print_page(self, series: list[Series], wall_s: float) -> None:
-        """Prints the series of a page that was read at `wall_s`, in seconds since 1970."""
+    def print_page(self, series: list[Series], wall_s: float, monotonic_s: float) -> None:
+        """Prints the series of a page that was read at `wall_s`, in seconds since 1970.
+
+        `monotonic_s` is the same moment by a clock that never jumps, from which the rates are computed.
+        """
         shown = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(wall_s))
         if self._rates and self._csv is None:
             print(f"-- {shown}")
-        for name, labels, value in self._values(series, wall_s):
+        for name, labels, value in self._values(series, monotonic_s):
             if self._csv is not None:
                 self._csv.writerow((shown, name, labels, f"{value:g}" if value % 1 else f"{value:.0f}"))
             else:
                 print(f"{name}{{{labels}}} {value:.10g}" if labels else f"{name} {value:.10g}")
         sys.stdout.flush()
 
-    def _values(self, series: list[Series], wall_s: float) -> Iterator[tuple[str, str, float]]:
+    def _values(self, series: list[Series], monotonic_s: float) -> Iterator[tuple[str, str, float]]:
         before, self._before = self._before, {}
-        passed_s = wall_s - self._before_s
-        self._before_s = wall_s
+        passed_s = monotonic_s - self._before_s
+        self._before_s = monotonic_s
         for each in series:
             if not (self._rates and each.only_grows):
                 yield each
@@ -248,7 +251,7 @@ def run(arguments: Arguments) -> int:
     printer = Printer(as_csv=arguments["csv"], rates=interval_s is not None)
     left = arguments["count"]
     while True:
-        printer.print_page(read_series(fetch(address), wanted), time.time())
+        printer.print_page(read_series(fetch(address), wanted), time.time(), time.monotonic())
         left = None if left is None else left - 1
         if interval_s is None or left == 0:
             return 0

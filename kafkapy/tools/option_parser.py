@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kafkapy.tools.option import Arguments, Option, UnknownOption, UsageError
+from kafkapy.tools.option import TEXT, Arguments, Option, UnknownOption, UsageError
 
 
 class OptionParser:
@@ -86,7 +86,7 @@ class OptionParser:
         if option.argument is None:
             return
         if not value:
-            if option.argument_is_optional and (not rest or self._looks_like_an_option(rest[-1])):
+            if option.argument_is_optional and (not rest or not _is_value(option, rest[-1])):
                 return
             if not rest:
                 raise UsageError(f"Option {option.name} requires an argument")
@@ -94,13 +94,21 @@ class OptionParser:
         for text in value.split(option.separator) if option.separator else (value,):
             values.append(_typed(option, text))
 
-    def _looks_like_an_option(self, word: str) -> bool:
-        return word.startswith("-") and len(word) > 1
-
     def _check_required(self, found: dict[str, list[Any]]) -> None:
         missing = [option.name for option in self._options if option.is_required and option.name not in found]
         if missing:
             raise UsageError(f"Missing required option(s) [{', '.join(missing)}]")
+
+
+def _is_value(option: Option, word: str) -> bool:
+    """Returns whether a word is the value of an option whose value may be left out: it does not look like a flag, or is
+    a negative number and the option takes a number."""
+    if not word.startswith("-") or len(word) == 1:
+        return True
+    try:
+        return option.type is not TEXT and option.type.parse(word) is not None
+    except ValueError:
+        return False
 
 
 def _typed(option: Option, text: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -81,15 +82,39 @@ def producer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def read_payloads(path: str, delimiter: str) -> list[bytes]:
-    """Returns the values in a file, separated by a delimiter. Raises ToolError if there are none."""
+    """Returns the values in a file; `delimiter` is the regular expression of the text between them, as in Apache
+    Kafka's tool.
+
+    Raises ToolError if the file has no values, or if the expression is not valid.
+    """
     print(f"Reading payloads from: {os.path.abspath(path)}")
     if not os.path.exists(path) or not os.path.getsize(path):
         raise ToolError("File does not exist or empty file provided.")
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        pieces = file.read().split("\n" if delimiter == "\\n" else delimiter)
-    payloads = [piece.encode() for piece in (pieces[:-1] if not pieces[-1] else pieces)]
+        content = file.read()
+    try:
+        pattern = re.compile(delimiter)
+    except re.error as error:
+        raise ToolError(f"--payload-delimiter {delimiter} is not a regular expression: {error}") from None
+    payloads = _divided(content, pattern)
+    if not payloads:
+        raise ToolError(f"{path} contains nothing but delimiters.")
     print(f"Number of records read: {len(payloads)}")
     return payloads
+
+
+def _divided(content: str, delimiter: re.Pattern[str]) -> list[bytes]:
+    """Returns the parts of a text between delimiters, without an empty part before a delimiter at the start of the
+    text, or after one at its end."""
+    pieces: list[bytes] = []
+    position = 0
+    for found in delimiter.finditer(content):
+        if found.end() == found.start():
+            continue  # the expression matches the empty text
+        if found.start() > 0:
+            pieces.append(content[position : found.start()].encode())
+        position = found.end()
+    return [*pieces, content[position:].encode()] if position < len(content) else pieces
 
 
 def payloads_of(arguments: Arguments) -> Callable[[int], bytes]:
@@ -248,7 +273,12 @@ OPTIONS = (
         completes="file",
     ),
     Option("payload-monotonic", "The values are 0, 1, 2, ..." + _EXACTLY_ONE, group="payload"),
-    Option("payload-delimiter", "The separator of the values in --payload-file.", "PAYLOAD-DELIMITER", default="\\n"),
+    Option(
+        "payload-delimiter",
+        "The separator of the values in --payload-file, as a regular expression: \\t is a tab.",
+        "PAYLOAD-DELIMITER",
+        default="\\n",
+    ),
     Option(
         "throughput",
         "The approximate limit of records per second; -1 for no limit.",

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from kafkapy._core.bytes.record_batch import RecordBatch, iterate_batches
-from kafkapy.client.admin import Admin, TopicDescription
+from kafkapy.client.admin import LATEST, Admin, TopicDescription
 from kafkapy.client.admin.replicas import ReplicaBatches
 from kafkapy.errors import ApiError
 from kafkapy.tools.bootstrap import SERVERS_HELP, await_broker, check_servers
 from kafkapy.tools.declaration import Example, Tool
-from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
+from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError
 from kafkapy.tools.replicas import replicas_of
 from kafkapy.tools.tool import run_tool
 from kafkapy.tools.topic_filter import topic_filter
@@ -28,12 +28,14 @@ class ReplicaComparison:
     """Compares the replicas of partitions, batch by batch, from the given offsets on. Not thread-safe.
 
     The argument `offsets` has the offset at which the comparison of each partition begins. The attribute `offsets` has
-    the offset up to which each partition has been compared, and advances with each call of `compare`.
+    the offset up to which each partition has been compared, and advances with each call of `compare`. `has_diverged` is
+    True once replicas had batches with different offsets, beyond which they cannot be compared.
     """
 
     def __init__(self, offsets: Mapping[TopicPartition, int]) -> None:
         self.offsets = dict(offsets)
         self._high_watermarks = dict(offsets)
+        self.has_diverged = False
 
     def compare(self, partition: TopicPartition, replicas: Mapping[int, ReplicaBatches]) -> Iterator[str]:
         """Yields a line of text for each difference between the batches of the partition's replicas.
@@ -50,6 +52,7 @@ class ReplicaComparison:
             (first, one), *others = ((broker, each) for broker, each in current.items() if each is not None)
             for broker, other in others:
                 if other.last_offset != one.last_offset:
+                    self.has_diverged = True
                     yield (
                         f"partition {partition}: replica {first}'s offset {one.last_offset} doesn't match replica "
                         f"{broker}'s offset {other.last_offset}"
@@ -87,7 +90,10 @@ def _print(text: str) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Compares until it is interrupted; returns the exit code: 1 if there is no topic to compare, otherwise 0."""
+    """Compares until it is interrupted, or until replicas have batches with different offsets.
+
+    Returns the exit code, which is 1 after such a difference, and if there is no topic to compare.
+    """
     arguments.require("broker-list")
     check_servers(arguments["broker-list"])
     try:
@@ -103,14 +109,28 @@ def run(arguments: Arguments) -> int:
             print(f"No topics found. {arguments['topics-include']} if specified, is either filtering out all topics or "
                   "there is no topic.")  # fmt: skip
             return 1
-        _compare_forever(admin, topics, arguments)
-    return 0
+        _compare(admin, topics, arguments)
+    return 1
 
 
-def _compare_forever(admin: Admin, topics: Mapping[str, TopicDescription], arguments: Arguments) -> None:
+def first_offsets(admin: Admin, partitions: Iterable[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
+    """Returns the offset at which the comparison of each partition begins: the first record at `timestamp` or later.
+
+    A partition without such a record is compared from its end on. Raises ApiError if an offset cannot be looked up.
+    """
+    found = admin.list_offsets(dict.fromkeys(partitions, timestamp)).check()
+    late = [partition for partition, each in found.items() if each.offset < 0]
+    ends = admin.list_offsets(dict.fromkeys(late, LATEST)).check() if late else {}
+    return {partition: each.offset for partition, each in (found | ends).items()}
+
+
+def _compare(admin: Admin, topics: Mapping[str, TopicDescription], arguments: Arguments) -> None:
+    """Compares the replicas of the topics until they have batches with different offsets, and prints the differences.
+
+    As in Apache Kafka's tool, such a difference ends the comparison, because it does not go away.
+    """
     replicas = replicas_of(topics.values())
-    found = admin.list_offsets(dict.fromkeys(replicas, arguments["time"])).check()
-    comparison = ReplicaComparison({partition: max(each.offset, 0) for partition, each in found.items()})
+    comparison = ReplicaComparison(first_offsets(admin, replicas, arguments["time"]))
     topic_ids = {name: topic.topic_id for name, topic in topics.items()}
     _print("verification process is started")
     reported_s = time.monotonic()
@@ -120,6 +140,8 @@ def _compare_forever(admin: Admin, topics: Mapping[str, TopicDescription], argum
             if len(by_broker) == len(replicas[partition]):
                 for line in comparison.compare(partition, by_broker):
                     _print(line)
+                if comparison.has_diverged:
+                    return
         if (time.monotonic() - reported_s) * 1000 >= arguments["report-interval-ms"]:
             _print(comparison.report())
             reported_s = time.monotonic()
@@ -177,7 +199,7 @@ TOOL = Tool(
             "time",
             "Timestamp for getting the initial offsets.",
             "timestamp/-1(latest)/-2(earliest)",
-            INTEGER,
+            LONG,
             -1,
         ),
         Option("topics-include", "List of topics to verify replica consistency.", "Java regex (String)", default=".*"),

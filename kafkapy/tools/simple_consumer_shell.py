@@ -60,7 +60,7 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     """Prints records to `output`, or to standard output if `output` is None; returns the exit code.
 
-    The code is 0, or 128 plus the signal's number if a signal ended the tool.
+    The code is 128 plus the signal's number if a signal ended the tool, 1 after an error of the consumer, otherwise 0.
     """
     arguments.require("bootstrap-server", "topic")
     if arguments["offset"] < _EARLIEST:
@@ -91,7 +91,9 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
             console.print_all(arguments["max-messages"], None)
         finally:
             consumer.close()
-    return 128 + signals[0] if signals else 0
+    if signals:
+        return 128 + signals[0]
+    return 1 if console.has_failed else 0
 
 
 def start_offset(consumer: Consumer, partition: TopicPartition, offset: int) -> int:

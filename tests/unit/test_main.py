@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,19 @@ def test_the_version_of_a_source_tree_names_the_tree(word: str, capsys: pytest.C
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}; "
         "core: compiled in the source tree",
     ]
+
+
+@pytest.mark.parametrize("redirections", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_replaced(redirections: str, tmp_path: Path):
+    """The file that the program opens later must not get the descriptor of a closed stream."""
+    opened = tmp_path / "opened"
+    program = (
+        "import sys; from kafkapy.__main__ import main; code = main(['--version']); "
+        f"file = open({str(opened)!r}, 'w'); print(code, file.fileno() > 2, file=file)"
+    )
+    command = ["sh", "-c", f'"$0" -c "$1" {redirections}', sys.executable, program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr, opened.read_text()) == (0, "", "0 True\n")
 
 
 @pytest.mark.parametrize(

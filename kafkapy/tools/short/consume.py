@@ -208,7 +208,8 @@ def begin(
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     """Prints records to `output`, or to standard output if `output` is None; returns the exit code.
 
-    The code is 0, or 128 plus the signal's number if a signal ended the command.
+    The code is 128 plus the signal's number if a signal ended the command, 1 after an error of the consumer, otherwise
+    0.
     """
     check(arguments)
     now_ms = time.time_ns() // 1_000_000
@@ -234,7 +235,9 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
             console.print_all(-1 if arguments["count"] is None else arguments["count"], None)
         finally:
             consumer.close()
-    return 128 + signals[0] if signals else 0
+    if signals:
+        return 128 + signals[0]
+    return 1 if console.has_failed else 0
 
 
 TOOL = Tool(

@@ -37,7 +37,8 @@ def key_of(arguments: Arguments) -> bytes:
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     """Prints the records with the key to `output`, or to standard output if `output` is None; returns the exit code.
 
-    The code is 1 if there is no such record, 128 plus the signal's number if a signal ended the command, otherwise 0.
+    The code is 128 plus the signal's number if a signal ended the command, 1 if there is no such record or an error of
+    the consumer has ended the reading, otherwise 0.
     """
     key = key_of(arguments)
     topic = arguments.positionals[0]
@@ -83,7 +84,7 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
         stream.flush()
     if signals:
         return 128 + signals[0]
-    return 0 if found else 1
+    return 0 if found and not console.has_failed else 1
 
 
 TOOL = Tool(

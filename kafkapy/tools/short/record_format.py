@@ -185,7 +185,14 @@ def decode(text: bytes, encoding: str) -> bytes:
 
 
 def iso_time(wall_ms: int) -> str:
-    """Returns a time in ms since 1970 as a date in UTC, or "-" for a record without a timestamp."""
+    """Returns a time in ms since 1970 as a date in UTC, or "-" for a record without a timestamp.
+
+    A time after the year 9999 is returned as the number, because clients may set any timestamp, such as microseconds.
+    """
     if wall_ms < 0:
         return "-"
-    return datetime.fromtimestamp(wall_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    try:
+        moment = datetime.fromtimestamp(wall_ms / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return str(wall_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafkapy.client import Consumer, Producer, TopicPartition
+from kafkapy.errors import ApiError
 from kafkapy.tools.option import ToolError
 from kafkapy.tools.progress import Progress
 from kafkapy.tools.trogdor.generators import EMPTY_VALUES, SEQUENTIAL_KEYS, generator_of
@@ -18,7 +20,10 @@ _POLL_S = 0.1
 
 
 class RoundTrip(Workload):
-    """Writes `maxMessages` records, whose keys are numbers; ends when all of them were read."""
+    """Writes `maxMessages` records, whose keys are numbers; ends when all of them were read.
+
+    A record that could not be delivered is sent again if the error is retriable. Any other error ends the workload.
+    """
 
     def __init__(self, specification: Specification) -> None:
         super().__init__(specification)
@@ -27,6 +32,8 @@ class RoundTrip(Workload):
         self._sent = 0
         self._received = 0
         self._error: BaseException | None = None
+        # The numbers of the records that are to be sent again. Only the producer's callbacks add to it.
+        self._undelivered: list[int] = []
 
     def run(self) -> None:
         """Writes and reads the records; returns when all were read, or the workload was stopped.
@@ -47,33 +54,71 @@ class RoundTrip(Workload):
                 consumer.position(place)  # the records of this run come after it
             writer = threading.Thread(target=self._write, args=(places,), name="round-trip-producer")
             writer.start()
-            self._read(consumer, writer)
-            writer.join()
+            try:
+                self._read(consumer, writer)
+            except BaseException:
+                self.stop()
+                raise
+            finally:
+                writer.join()
         if self._error is not None:
             raise self._error
         if self._missing:
             raise ToolError(f"{len(self._missing)} of {self._sent} records were not received")
 
     def _write(self, places: list[TopicPartition]) -> None:
+        try:
+            with Producer(self.specification.client_properties("producerConf")) as producer:
+                self.send_all(producer, places)
+        except Exception as error:
+            self._error = error
+            self.stop()
+
+    def send_all(self, producer: Producer, places: list[TopicPartition]) -> None:
+        """Sends the records to the partitions `places` in turn, and returns when all of them are delivered, or when the
+        workload is over."""
         spec = self.specification
         key_of = generator_of(SEQUENTIAL_KEYS)
         value_of = generator_of(spec.map("valueGenerator") or EMPTY_VALUES)
         pace = Pace(spec.number("targetMessagesPerSec"))
         turns = itertools.cycle(places)
-        try:
-            with Producer(spec.client_properties("producerConf")) as producer:
-                for number in range(spec.number("maxMessages")):
-                    if self.is_over:
-                        break
-                    pace.wait(self.stopped)
-                    place, key = next(turns), key_of(number) or b""
-                    with self._lock:
-                        self._missing.add(key)
-                    producer.send(place.topic, value_of(number), key, partition=place.partition)
-                    self._sent += 1
-        except Exception as error:
-            self._error = error
-            self.stop()
+        for number, is_first in self._numbers(producer, spec.number("maxMessages")):
+            if self.is_over:
+                break
+            pace.wait(self.stopped)
+            place, key = next(turns), key_of(number) or b""
+            if is_first:
+                with self._lock:
+                    self._missing.add(key)
+                self._sent += 1
+            producer.send(
+                place.topic, value_of(number), key, partition=place.partition, on_delivery=self._on_delivery(number)
+            )
+
+    def _numbers(self, producer: Producer, count: int) -> Iterator[tuple[int, bool]]:
+        """Yields (number, True) for each of `count` records, then (number, False) for those that could not be
+        delivered, until all are delivered."""
+        for number in range(count):
+            yield number, True
+        while True:
+            producer.flush()
+            undelivered, self._undelivered = self._undelivered, []
+            if not undelivered:
+                return
+            for number in undelivered:
+                yield number, False
+
+    def _on_delivery(self, number: int) -> Callable[[Any, BaseException | None], None]:
+        def on_delivery(metadata: Any, error: BaseException | None) -> None:
+            if error is None:
+                return
+            if isinstance(error, TimeoutError) or (isinstance(error, ApiError) and error.error.retriable):
+                self._undelivered.append(number)
+            else:
+                self._error = self._error or error
+                self.stop()
+
+        return on_delivery
 
     def _read(self, consumer: Consumer, writer: threading.Thread) -> None:
         """Reads until the writer has ended and every record that it wrote was read, or the workload is stopped."""

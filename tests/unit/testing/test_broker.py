@@ -92,6 +92,17 @@ def test_a_broker_that_ended_by_itself_is_reported(temporary: Path):
         broker.stop()
 
 
+def test_a_broker_that_ended_by_itself_can_be_started_again(temporary: Path):
+    broker = Broker().start()
+    broker.create_topic("orders")
+    assert broker._process is not None
+    os.kill(broker._process.pid, signal.SIGKILL)
+    broker._process.wait()
+    with broker, broker.admin() as admin:
+        broker.create_topic("prices")
+        assert list(admin.list_topics()) == ["prices"]
+
+
 def test_a_broker_that_does_not_become_ready_is_ended():
     sleeper = Broker(command=(sys.executable, "-c", "import time; time.sleep(600)"))
     with pytest.raises(BrokerFailed, match="not ready after"):

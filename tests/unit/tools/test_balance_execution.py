@@ -150,7 +150,16 @@ def test_moves_in_progress_are_named_when_the_cluster_cannot_be_reached() -> Non
     admin.describe_topics = lambda topics: (_ for _ in ()).throw(ApiError(Error.REQUEST_TIMED_OUT))  # type: ignore[method-assign]
     with pytest.raises(ApiError):
         done.run(None)
-    assert "Still in progress, and no longer monitored: 3 partitions (t-0, t-1, t-2)" in done.outcome.lines()
+    assert done.outcome.lines()[1:] == ["Still in progress, and no longer monitored: 3 partitions (t-0, t-1, t-2)"]
+
+
+def test_throttles_that_remain_after_an_error_are_named() -> None:
+    admin = SimulatedAdmin(lasts=100)
+    done = execution(admin)
+    admin.describe_topics = lambda topics: (_ for _ in ()).throw(ApiError(Error.REQUEST_TIMED_OUT))  # type: ignore[method-assign]
+    with pytest.raises(ApiError):
+        done.run(1000)
+    assert done.outcome.lines()[-1].startswith("The throttles are still set: kafkapy reassign-partitions --verify")
 
 
 def test_a_plan_waits_for_no_other_reassignments() -> None:

@@ -127,7 +127,7 @@ def test_it_ends_when_it_is_woken_or_the_consumer_fails(end: Exception, caplog: 
     it = console(SimulatedConsumer(numbered(2), end))
     it.print_all(-1, None)
     assert printed(it) == b"0\n1\n"
-    assert ("terminating consumer process" in caplog.text) == isinstance(end, ApiError)
+    assert ("terminating consumer process" in caplog.text) == isinstance(end, ApiError) == it.has_failed
 
 
 def test_stop_wakes_the_consumer():
@@ -146,6 +146,44 @@ def test_a_record_that_cannot_be_formatted_ends_it_unless_errors_are_skipped():
     it = console(SimulatedConsumer(records), skips_errors=True, **long)
     it.print_all(3, None)
     assert (printed(it).count(b"\n"), it.message_count) == (2, 3)
+
+
+def test_records_after_one_that_cannot_be_formatted_are_not_committed():
+    records = [Record(value, offset=at) for at, value in enumerate((b"12345678", b"short", b"87654321", b"12345678"))]
+    consumer = SimulatedConsumer(records)
+    it = console(consumer, value_deserializer="org.apache.kafka.common.serialization.LongDeserializer")
+    with pytest.raises(ToolError):
+        it.print_all(-1, None)
+    assert consumer.positions == {TopicPartition("t", 0): 2}
+
+
+class ClosedPipe(io.BytesIO):
+    """An output whose reader has ended: it accepts bytes into a buffer, and fails to pass them on."""
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+def test_records_that_could_not_be_written_are_not_committed():
+    consumer = SimulatedConsumer([*numbered(5)[2:], *numbered(2, partition=1)])
+    it = ConsoleConsumer(consumer, make_formatter(DEFAULT, {}), ClosedPipe(), skips_errors=False)
+    with pytest.raises(BrokenPipeError):
+        it.print_all(-1, None)
+    assert consumer.positions == {TopicPartition("t", 0): 2, TopicPartition("t", 1): 0}
+
+
+def decode_or_fail(topic: str, data: bytes) -> str:
+    """A deserializer of the user, which raises an exception of its own for some records."""
+    return {b"0": "zero", b"2": "two"}[data]
+
+
+def test_every_exception_of_a_deserializer_is_an_error_that_can_be_skipped():
+    own = {"value_deserializer": f"{__name__}:decode_or_fail"}
+    it = console(SimulatedConsumer(numbered(3)), skips_errors=True, **own)
+    it.print_all(3, None)
+    assert printed(it) == b"zero\ntwo\n"
+    with pytest.raises(KeyError):
+        console(SimulatedConsumer(numbered(3)), **own).print_all(3, None)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,14 @@ def test_a_damaged_batch_is_invalid(tmp_path: Path):
     assert dumped(tmp_path, bytes(content))[0][0].endswith(" isvalid: false")
 
 
+def test_a_batch_with_an_unknown_codec_is_printed(tmp_path: Path):
+    content = bytearray(batch(0, b"a"))
+    content[22] = 7  # the low byte of the attributes
+    lines, _ = dumped(tmp_path, bytes(content) + batch(1, b"b"))
+    assert "compresscodec: UNKNOWN(7) " in lines[0] and lines[0].endswith(" isvalid: false")
+    assert lines[1].endswith(" isvalid: true")
+
+
 @pytest.mark.parametrize("rest", [b"\0" * 3, batch(1, b"b")[:-1]], ids=["bytes", "batch"])
 def test_an_incomplete_end_is_reported(rest: bytes, tmp_path: Path):
     lines, _ = dumped(tmp_path, batch(0, b"a") + rest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,15 @@ def test_times_that_contradict_the_segment_are_reported(partition: Partition, ca
         "Indexed offset: 102, found log offset: 103",
         "Indexed offset: 109, found log offset: -1",
     ]
+
+
+def test_the_time_index_of_a_large_segment_is_compared_in_linear_time(partition: Partition):
+    partition.offset_index((1, 0), *(((3, partition.second),) * 30_000))
+    dump = partition.dump(is_quiet=True)
+    path = partition.time_index(*(((2, 1),) * 30_000))
+    before_s = time.process_time()
+    dump.dump_time_index(path)
+    assert time.process_time() - before_s < 10  # a comparison of all pairs takes more than twice as long
 
 
 @pytest.mark.parametrize("kind", ["offset", "time"])

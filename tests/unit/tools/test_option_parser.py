@@ -53,6 +53,13 @@ def test_an_optional_value_may_be_left_out():
     assert parse("--codec lz4")["codec"] == "lz4"
 
 
+def test_an_optional_number_may_be_negative():
+    size = Option("header-size", "may lack its value", "bytes", INTEGER, 0, argument_is_optional=True)
+    assert parse("--header-size -1 --list", size)["header-size"] == -1
+    assert parse("--header-size -v", size)["header-size"] == 0
+    assert parse("--header-size --list", size).has("list")
+
+
 def test_defaults_are_no_arguments():
     arguments = parse("")
     assert arguments["time"] == "-1"

@@ -9,7 +9,7 @@ import pytest
 
 from kafkapy.errors import ApiError, Error
 from kafkapy.tools.option import Arguments, ToolError, UsageError
-from kafkapy.tools.producer_perf_test import TOOL, ProducerTest, check, payloads_of, producer_properties
+from kafkapy.tools.producer_perf_test import TOOL, ProducerTest, check, payloads_of, producer_properties, read_payloads
 from kafkapy.tools.tool import parse
 from tests.unit.tools.simulated_client import SimulatedProducer
 
@@ -73,6 +73,30 @@ def test_payloads(tmp_path: Path):
     path.write_text("")
     with pytest.raises(ToolError, match="File does not exist or empty file provided"):
         payloads_of(parsed(f"--payload-file {path}"))
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "content", "values"),
+    [
+        ("\\n", "a\n\nb\n", {b"a", b"", b"b"}),
+        ("\\t", "a\tb", {b"a", b"b"}),
+        ("\\|\\|", "||a|b||c||", {b"a|b", b"c"}),
+        ("[\r\n]+", "a\r\nb\r\n", {b"a", b"b"}),
+    ],
+)
+def test_the_delimiter_of_payloads_is_a_regular_expression(delimiter: str, content: str, values: set, tmp_path: Path):
+    path = tmp_path / "payloads"
+    path.write_bytes(content.encode())
+    assert set(read_payloads(str(path), delimiter)) == values
+
+
+def test_delimiters_that_divide_nothing_are_refused(tmp_path: Path):
+    path = tmp_path / "payloads"
+    path.write_text(";")
+    with pytest.raises(ToolError, match="contains nothing but delimiters"):
+        read_payloads(str(path), ";")
+    with pytest.raises(ToolError, match=r"--payload-delimiter \( is not a regular expression"):
+        read_payloads(str(path), "(")
 
 
 def test_all_records_are_sent_and_failures_counted(capsys: pytest.CaptureFixture[str]):

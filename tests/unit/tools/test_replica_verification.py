@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.client.admin.replicas import ReplicaBatches
-from kafkapy.tools.replica_verification import ReplicaComparison
+from kafkapy.tools.option_parser import OptionParser
+from kafkapy.tools.replica_verification import TOOL, ReplicaComparison, first_offsets
 from kafkapy.types import TopicPartition
+from tests.unit.tools.simulated_client import SimulatedAdmin
 
 PARTITION = TopicPartition("t", 0)
 
@@ -46,3 +48,22 @@ def test_different_content_is_reported() -> None:
 def test_different_offsets_are_reported() -> None:
     lines = compare(ReplicaComparison({PARTITION: 0}), replica(b"a"), replica(b"a", start=1))
     assert lines == ["partition t-0: replica 1's offset 0 doesn't match replica 2's offset 1"]
+
+
+def test_replicas_with_different_offsets_end_the_comparison() -> None:
+    comparison = ReplicaComparison({PARTITION: 0})
+    compare(comparison, replica(b"a"), replica(b"x"))
+    assert not comparison.has_diverged
+    compare(comparison, replica(b"a", start=1), replica(b"a", start=2))
+    assert comparison.has_diverged
+
+
+def test_the_comparison_begins_at_a_time_in_milliseconds() -> None:
+    arguments = OptionParser(TOOL.all_options).parse(["--time", "1700000000000"])
+    assert arguments["time"] == 1_700_000_000_000
+
+
+def test_a_partition_without_records_after_the_time_is_compared_from_its_end() -> None:
+    admin = SimulatedAdmin({"t": [(5, 9)]}, times={1000: 7})
+    assert first_offsets(admin, [PARTITION], 1000) == {PARTITION: 7}
+    assert first_offsets(admin, [PARTITION], 2000) == {PARTITION: 9}

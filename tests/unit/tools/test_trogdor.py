@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafkapy.errors import ApiError, Error
 from kafkapy.tools.option import ToolError
 from kafkapy.tools.trogdor import command
 from kafkapy.tools.trogdor.generators import generator_of
-from kafkapy.tools.trogdor.specification import expanded, partitions_of, read_specification, topics_of
+from kafkapy.tools.trogdor.round_trip import RoundTrip
+from kafkapy.tools.trogdor.specification import Specification, expanded, partitions_of, read_specification, topics_of
 from kafkapy.types import TopicPartition
 
 SPEC = {
@@ -78,3 +81,35 @@ def test_a_workload_of_another_node_is_not_run(capsys: pytest.CaptureFixture[str
 def test_a_missing_broker_is_named(capsys: pytest.CaptureFixture[str]):
     assert command.main(["agent", "--exec", json.dumps(SPEC)]) == 1
     assert "localhost:1: Connection refused" in capsys.readouterr().err
+
+
+class FlakyProducer:
+    """A producer whose deliveries fail with the given errors; None, and each delivery after the last one, succeeds."""
+
+    def __init__(self, *outcomes: ApiError | None) -> None:
+        self._outcomes = list(outcomes)
+        self.keys: list[int] = []
+
+    def send(self, topic: str, value: bytes, key: bytes, *, partition: int, on_delivery: Any) -> None:
+        self.keys.append(int.from_bytes(key, "little"))
+        on_delivery(None, self._outcomes.pop(0) if self._outcomes else None)
+
+    def flush(self) -> None:
+        """Does nothing, because every record is delivered at once."""
+
+
+def test_a_round_trip_sends_records_again_after_a_retriable_error():
+    round_trip = RoundTrip(Specification({"maxMessages": 3, "targetMessagesPerSec": 0}, "spec"))
+    error = ApiError(Error.NOT_LEADER_OR_FOLLOWER)
+    producer = FlakyProducer(None, error, None, error)
+    round_trip.send_all(producer, [TopicPartition("t", 0)])
+    assert producer.keys == [0, 1, 2, 1, 1]
+    assert round_trip.status()["totalUniqueSent"] == 3
+    assert not round_trip.is_over
+
+
+def test_another_error_of_a_delivery_ends_a_round_trip():
+    round_trip = RoundTrip(Specification({"maxMessages": 3, "targetMessagesPerSec": 0}, "spec"))
+    producer = FlakyProducer(None, ApiError(Error.TOPIC_AUTHORIZATION_FAILED))
+    round_trip.send_all(producer, [TopicPartition("t", 0)])
+    assert (producer.keys, round_trip.is_over) == ([0, 1], True)

@@ -153,6 +153,13 @@ def test_a_group_continues_after_the_printed_records(broker, topic):
     assert read(broker, topic, "-g", group, "-n", "2") == b"two\nthree\n"
 
 
+def test_an_error_of_the_consumer_is_the_exit_code(broker, topic, tmp_path):
+    config = tmp_path / "client.properties"
+    config.write_text("auto.offset.reset=none\n")
+    words = (topic, "-g", topic_name("none"), "--command-config", str(config))
+    assert run(broker, consume.TOOL, *words, output=io.BytesIO()) == 1
+
+
 def test_records_are_a_table_or_yaml(broker, topic):
     write(broker, topic, "-k", "k", "-p", "0", "-f", "%T %v\\n", data=b"0 a\tb\xff\n")
     header, line = read(broker, topic, "-e", "-o", "table").decode().splitlines()

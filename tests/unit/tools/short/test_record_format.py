@@ -35,6 +35,12 @@ def test_a_record_is_printed_by_its_fields(text: str, expected: bytes):
     assert RecordFormatter(text, b"NULL").format(RECORD) == expected
 
 
+@pytest.mark.parametrize("timestamp", [1_700_000_000_123_000, 253_402_300_800_000, (1 << 63) - 1])
+def test_a_time_that_no_date_can_express_is_printed_as_a_number(timestamp: int):
+    record = Record(b"v", timestamp=timestamp)
+    assert RecordFormatter("%T{iso}").format(record) == b"%d" % timestamp
+
+
 def test_null_has_a_size_of_its_own():
     formatter = RecordFormatter("%K %k %V{big16}%v", b"-")
     assert formatter.format(Record(None)) == b"-1 - \xff\xff-"
