@@ -26,10 +26,10 @@ from kafkapy.compat.confluent_kafka._errors import (
 )
 from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_of
 from kafkapy.compat.confluent_kafka._hashing import PARTITIONERS
+from kafkapy.compat.confluent_kafka._offsets import to_commit
 from kafkapy.compat.confluent_kafka._records import Headers, Message, TopicPartition, _Fields
 from kafkapy.compat.confluent_kafka._statistics import producer_statistics
 from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
-from kafkapy.types import TopicPartition as Place
 
 OnDelivery = Callable[[KafkaError | None, Message], object]
 
@@ -538,8 +538,8 @@ class Producer(Client):
 
         `group_metadata` is the result of `Consumer.consumer_group_metadata`.
         """
+        offsets = to_commit(None, positions)
         group = group_metadata_of(group_metadata)
-        offsets = {Place(each.topic, each.partition): each.offset for each in positions if each.offset >= 0}
         self._transact(lambda: self._client.send_offsets_to_transaction(offsets, group, seconds(timeout)))
 
     def commit_transaction(self, timeout: float = -1) -> None:
