@@ -112,7 +112,9 @@ class _InnerProducer(KafkapyProducer):
 
     def _on_batch_finished(self, batch: ProducerBatch) -> None:
         futures = list(batch.take_callbacks())
-        self.finished_records += batch.record_count - len(futures)
+        # Another thread may add to this number too. The sum has no call, so that no thread switch occurs within it.
+        unreported = batch.record_count - len(futures)
+        self.finished_records += unreported
         place = batch.queue.topic, batch.queue.partition
         records, size = self.sent_to.get(place, (0, 0))
         self.sent_to[place] = records + batch.record_count, size + batch.size_estimate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,3 +26,27 @@ def test_offsets_of_a_transaction_keep_their_metadata_and_leader_epoch(monkeypat
         for wrong in (None, (), [1]):
             with pytest.raises(TypeError):
                 producer.send_offsets_to_transaction(wrong, GROUP)  # type: ignore[arg-type]
+
+
+def test_records_that_are_reported_while_a_batch_ends_are_counted() -> None:
+    with Producer(NOWHERE) as producer:
+        client = producer._client
+
+        class Batch:
+            queue = SimpleNamespace(topic="t", partition=0)
+            size_estimate = 1
+
+            def take_callbacks(self) -> list[Any]:
+                return []
+
+            @property
+            def record_count(self) -> int:
+                """Returns 3; the first call lets the reports of another thread be counted first."""
+                if client.finished_records == before:
+                    client.finished_records += 10
+                return 3
+
+        before = client.finished_records
+        client._on_batch_finished(Batch())  # type: ignore[arg-type]
+        assert client.finished_records == before + 13
+        client.finished_records = client.records_appended
