@@ -431,20 +431,33 @@ class Producer(Client):
     # Delivery reports
 
     def _serve_reports(self) -> int:
-        """Calls the callbacks of the records whose outcome is known; returns their number."""
+        """Calls the callbacks of the records whose outcome is known; returns their number.
+
+        If a callback raises an exception, the next call calls the callbacks after it.
+        """
         served = 0
         finished, failed = self._client.finished, self._failed
         if not finished and not failed:
             return 0
         with self._serving:
             while finished:
-                futures, count, batch, self._latency_s = finished.popleft()
+                futures, count, batch, latency_s = finished.popleft()
+                self._latency_s = latency_s
                 self._partition = batch.queue.partition
                 self._timestamp_type = 0 if batch.log_append_time < 0 else 1
                 self._client.finished_records += count
-                for future in futures:
-                    served += 1
-                    future.notify()
+                before = served
+                try:
+                    for future in futures:
+                        served += 1
+                        future.notify()
+                except BaseException:
+                    rest = futures[served - before :]
+                    if rest:
+                        finished.appendleft((rest, len(rest), batch, latency_s))
+                        uncalled = len(rest)
+                        self._client.finished_records -= uncalled
+                    raise
             while failed:
                 report, error = failed.popleft()
                 self._partition = -1
@@ -475,24 +488,30 @@ class Producer(Client):
         """Sends all records without delay, waits for their delivery, and calls the callbacks.
 
         Blocks for at most `timeout` seconds (-1: without a limit). Returns the number of records that are not delivered
-        by then.
+        by then. If delivery callbacks raise exceptions, raises the first of them at the end instead.
         """
         limit_s = seconds(timeout)
         self._check_open()
         end_s = None if limit_s is None else time.monotonic() + limit_s
+        failure: Exception | None = None
         self._client.start_flushing()
         try:
             while True:
-                self._serve_reports()
+                try:
+                    self._serve_reports()
+                except Exception as error:
+                    failure = failure or error
+                    continue
                 self._callbacks.serve()
-                if not len(self):
-                    return 0
                 left_s = None if end_s is None else end_s - time.monotonic()
-                if left_s is not None and left_s <= 0:
-                    return len(self)
+                if not len(self) or (left_s is not None and left_s <= 0):
+                    break
                 self._wait(lambda: self._has_reports() or not len(self), left_s)
         finally:
             self._client.stop_flushing()
+        if failure is not None:
+            raise failure
+        return len(self)
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         """Fails the records that have not been sent yet with `_PURGE_QUEUE`, those in flight with `_PURGE_INFLIGHT`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,3 +51,51 @@ def test_records_that_are_reported_while_a_batch_ends_are_counted() -> None:
         client._on_batch_finished(Batch())  # type: ignore[arg-type]
         assert client.finished_records == before + 13
         client.finished_records = client.records_appended
+
+
+class Future:
+    """The future of a record whose delivery callback adds its number to a list, or raises KeyError."""
+
+    def __init__(self, number: int, called: list[int], *, fails: bool = False) -> None:
+        self.number, self.called, self.fails = number, called, fails
+
+    def notify(self) -> None:
+        self.called.append(self.number)
+        if self.fails:
+            raise KeyError(self.number)
+
+
+@pytest.fixture
+def reporting() -> Iterator[tuple[Producer, list[int]]]:
+    """Yields a producer with a delivered batch of three records, and the list to which their callbacks add numbers.
+
+    The callbacks of the first and the second record fail.
+    """
+    called: list[int] = []
+    with Producer(NOWHERE) as producer:
+        futures = [Future(1, called, fails=True), Future(2, called, fails=True), Future(3, called)]
+        batch: Any = SimpleNamespace(queue=SimpleNamespace(topic="t", partition=0), log_append_time=-1)
+        producer._client.finished_records -= 3
+        producer._client.finished.append((futures, 3, batch, 0.1))
+        yield producer, called
+
+
+def test_a_poll_after_one_with_a_failed_callback_calls_the_other_callbacks(
+    reporting: tuple[Producer, list[int]],
+) -> None:
+    producer, called = reporting
+    for number, left in ((1, 2), (2, 1)):
+        with pytest.raises(KeyError, match=str(number)):
+            producer.poll(0)
+        assert len(producer) == left
+    assert producer.poll(0) == 1
+    assert called == [1, 2, 3]
+    assert len(producer) == 0
+
+
+def test_a_flush_calls_all_callbacks_and_raises_the_first_error(reporting: tuple[Producer, list[int]]) -> None:
+    producer, called = reporting
+    with pytest.raises(KeyError, match="1"):
+        producer.flush()
+    assert called == [1, 2, 3]
+    assert producer.flush() == 0
