@@ -187,6 +187,7 @@ class Producer(Client):
         self._unknown: dict[str, deque[tuple[Any, ...]]] = {}
         self._unknown_lock = threading.Lock()
         self._unknown_count = 0
+        self._unknown_bytes = 0
         self._failed: deque[tuple[_Report, BaseException]] = deque()
         # Of the batch whose callbacks are being called.
         self._partition = -1
@@ -330,19 +331,23 @@ class Producer(Client):
         if not isinstance(timestamp, int):
             raise TypeError(f"{type(timestamp).__name__!r} object cannot be interpreted as an integer")
         _check_headers(headers)
-        if len(value or b"") + len(key or b"") > self._largest:
+        size = len(value or b"") + len(key or b"")
+        if size > self._largest:
             raise KafkaException(_TOO_LARGE)
+        # The program may change a buffer while its record waits.
+        value, key = (bytes(each) if isinstance(each, bytearray | memoryview) else each for each in (value, key))
         record = (value, key, partition, timestamp, headers, report)
         with self._unknown_lock:
             waiting = self._unknown.get(topic)
-            if waiting is not None:
+            if waiting is not None or topic not in self._client.topics:
+                if self._client.memory_used + self._unknown_bytes + size > self._most_bytes:
+                    raise BufferError("Local: Queue full")
+                if waiting is None:
+                    waiting = self._unknown[topic] = deque()
+                    threading.Thread(target=self._look_up, args=(topic,), name="kafkapy-topic", daemon=True).start()
                 waiting.append(record)
                 self._unknown_count += 1
-                return
-            if topic not in self._client.topics:
-                self._unknown[topic] = deque((record,))
-                self._unknown_count += 1
-                threading.Thread(target=self._look_up, args=(topic,), name="kafkapy-topic", daemon=True).start()
+                self._unknown_bytes += size
                 return
         self._send(topic, *record)
 
@@ -424,7 +429,7 @@ class Producer(Client):
                         self._failed.append((record[-1], error))
             else:
                 self._failed.extend((record[-1], failure) for record in records)
-            self._unknown_count -= len(records)
+            self._forget_unknown(records)
             del self._unknown[topic]  # last, so that no record of the topic overtakes these
         client._network.wake_waiters()
 
@@ -460,9 +465,9 @@ class Producer(Client):
                     raise
             while failed:
                 report, error = failed.popleft()
-                self._partition = -1
                 if report is not None:
                     served += 1
+                    self._partition = report.partition  # the one that the program has chosen, or -1
                     report(None, error)
         return served
 
@@ -529,8 +534,13 @@ class Producer(Client):
         with self._unknown_lock:
             for records in self._unknown.values():
                 self._failed.extend((record[-1], _FROM_QUEUE) for record in records)
-                self._unknown_count -= len(records)
+                self._forget_unknown(records)
                 records.clear()
+
+    def _forget_unknown(self, records: deque[tuple[Any, ...]]) -> None:
+        """Subtracts waiting records from the numbers of records and bytes that wait; called with `_unknown_lock`."""
+        self._unknown_count -= len(records)
+        self._unknown_bytes -= sum(len(value or b"") + len(key or b"") for value, key, *_ in records)
 
     def __len__(self) -> int:
         client = self._client

@@ -99,3 +99,34 @@ def test_a_flush_calls_all_callbacks_and_raises_the_first_error(reporting: tuple
         producer.flush()
     assert called == [1, 2, 3]
     assert producer.flush() == 0
+
+
+def test_the_report_of_a_purged_record_has_the_chosen_partition() -> None:
+    found: list[Any] = []
+    with Producer(NOWHERE) as producer:
+        for partition in (2, -1):
+            producer.produce("t", "v", partition=partition, callback=lambda _, message: found.append(message))
+        producer.purge()
+        assert producer.flush() == 0
+    assert [each.partition() for each in found] == [2, -1]
+
+
+def test_records_of_an_unknown_topic_do_not_exceed_the_size_of_the_queue() -> None:
+    with Producer({**NOWHERE, "queue.buffering.max.kbytes": 100}) as producer:
+        for _ in range(2):  # a purge makes room again
+            for _ in range(10):
+                producer.produce("t", b"v" * 10_000)
+            with pytest.raises(BufferError):
+                producer.produce("t", b"v" * 10_000)
+            producer.purge()
+            producer.flush()
+
+
+def test_a_buffer_can_be_changed_while_its_record_waits_for_the_metadata() -> None:
+    with Producer(NOWHERE) as producer:
+        key, value = bytearray(b"key"), bytearray(b"value")
+        producer.produce("t", memoryview(value), key)
+        key[:], value[:] = b"KEY", b"VALUE"
+        [(waiting_value, waiting_key, *_)] = producer._unknown["t"]
+        assert (waiting_key, waiting_value) == (b"key", b"value")
+        producer.purge()
