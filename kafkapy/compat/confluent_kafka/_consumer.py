@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from typing import Any, Self
 
 from kafkapy._core.client.fetched_records import ConsumerRecord, record_view, record_views
-from kafkapy.client.consumer import Consumer as KafkapyConsumer
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import AuthenticationError, NotSubscribed, RequestTimedOut, WakeupError
 from kafkapy.compat.confluent_kafka._client import LONGEST_SLICE_S, Client, seconds, time_left
@@ -23,6 +22,7 @@ from kafkapy.compat.confluent_kafka._errors import (
     local_error,
 )
 from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_bytes
+from kafkapy.compat.confluent_kafka._inner_consumer import InnerConsumer
 from kafkapy.compat.confluent_kafka._offsets import checked, epoch_of, partition_of, partitions_of, place_of, to_commit
 from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, error_message, with_error
 from kafkapy.compat.confluent_kafka._statistics import Progress, consumer_statistics
@@ -38,52 +38,6 @@ _RECORDS_AHEAD = 2000
 # While the program reads these records, the work for the group is done this often.
 _ATTENTION_S = 0.5
 _MOST_OF_A_CALL = 1_000_000
-_UNAVAILABLE = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAILED, Error.INVALID_TOPIC_EXCEPTION)
-
-
-class _InnerConsumer(KafkapyConsumer):
-    """kafkapy's consumer, with methods that read its internal state for this package.
-
-    Unlike its base class, it does not refuse calls by several threads, because `Consumer` holds a lock for each call.
-    """
-
-    def __init__(self, properties: dict[str, Any]) -> None:
-        super().__init__(properties)
-        self._single_thread = nullcontext()  # type: ignore[assignment]
-
-    def attend(self) -> None:
-        """Performs the work that is due for the group without returning records.
-
-        The call counts as a poll, so that `max.poll.interval.ms` begins again.
-        """
-        if self._subscription.is_automatic or self._subscription.is_manual:
-            self._group.poll(self._network.clock.monotonic_ms())
-
-    def is_subscribed(self) -> bool:
-        """Returns True if the group assigns the partitions (`subscribe`), False if the program does (`assign`)."""
-        return self._subscription.is_automatic
-
-    def watermarks(self, place: Place) -> tuple[int, int] | None:
-        """Returns the log start offset and the high watermark of a partition, as the last fetch response reported them.
-
-        An offset is negative if there was no fetch yet. Returns None if the partition is not assigned.
-        """
-        state = self._subscription.partitions.get(place)
-        return None if state is None else (state.log_start_offset, state.high_watermark)
-
-    def ends_reached(self) -> Iterable[tuple[Place, int]]:
-        """Yields (partition, position) for each assigned partition of which the consumer has returned all records.
-
-        The position is the partition's end offset, or the last stable offset for `read_committed`.
-        """
-        for place, state in self._subscription.partitions.items():
-            if state.position is not None and not state.buffers and self.current_lag(place) == 0:
-                yield place, state.position
-
-    def unavailable(self) -> dict[str, Error]:
-        """Returns the subscribed topics that do not exist or may not be read, each with its error."""
-        errors = self._network.cluster.errors
-        return {topic: errors[topic] for topic in self._subscription.topics if errors.get(topic) in _UNAVAILABLE}
 
 
 class _Rebalances:
@@ -121,7 +75,7 @@ class Consumer(Client):
         properties = settings.properties()
         properties["max.poll.records"] = _RECORDS_AHEAD
         try:
-            client = _InnerConsumer(properties)
+            client = InnerConsumer(properties)
         except ConfigError as error:
             raise invalid(f"Failed to create consumer: {error}") from error
         except KafkapyError as error:
@@ -159,14 +113,12 @@ class Consumer(Client):
         now_s = time.monotonic()
         if now_s >= self._attention_s or self._callbacks.waiting:
             self._attend(now_s)
+        record: ConsumerRecord | Message | None
         try:
             record = self._buffer.popleft()
         except IndexError:
-            if self._is_closed or not self._refill(seconds(timeout)):
-                self._check_open()
-                return None
-            record = self._buffer.popleft()
-        if isinstance(record, Message):
+            record = self._await_next(seconds(timeout))
+        if record is None or isinstance(record, Message):
             return record
         try:
             self._delivered[record.topic][record.partition] = record.offset
@@ -189,15 +141,35 @@ class Consumer(Client):
             self._take(found, num_messages - len(found))
         return found
 
+    def _await_next(self, limit_s: float | None) -> ConsumerRecord | Message | None:
+        """Fetches messages and returns the first one, or None after `limit_s` seconds (None: no limit). Blocks."""
+        end_s = None if limit_s is None else time.monotonic() + limit_s
+        while not self._is_closed and self._refill(None if end_s is None else max(end_s - time.monotonic(), 0)):
+            with suppress(IndexError):  # another thread has taken the message
+                return self._buffer.popleft()
+        self._check_open()
+        return None
+
     def _take(self, found: list[Message], count: int) -> None:
         """Moves at most `count` messages from the buffer to `found`, and stores their offsets as delivered."""
-        buffer = self._buffer
-        if len(buffer) <= count:
-            taken = list(buffer)
-            buffer.clear()
-        else:
-            taken = [buffer.popleft() for _ in range(count)]
+        taken: list[ConsumerRecord | Message] = []
+        with self._lock:
+            if len(self._buffer) <= count:
+                taken += self._taken_buffer()
+            else:
+                with suppress(IndexError):  # another thread may take records at the same time
+                    while len(taken) < count:
+                        taken.append(self._buffer.popleft())
         found += record_views(Message, taken, self._delivered)
+
+    def _taken_buffer(self) -> deque[ConsumerRecord | Message]:
+        """Removes all buffered records and returns them; each record is returned to one thread only.
+
+        Threads remove records without `_lock` and add records with it. They read `_buffer` immediately before they call
+        its method, and no thread switch occurs in between, so that no other thread uses the returned deque.
+        """
+        self._buffer, taken = deque(), self._buffer
+        return taken
 
     def _attend(self, now_s: float) -> None:
         """Calls the program's waiting callbacks, and at intervals of `_ATTENTION_S` also serves the group.
@@ -215,7 +187,8 @@ class Consumer(Client):
             except (AuthenticationError, WakeupError):
                 pass  # `Callbacks.watch` has reported it
             except KafkapyError as error:
-                self._buffer.append(error_message(kafka_error(error)))
+                message = error_message(kafka_error(error))
+                self._buffer.append(message)
             self._commit_if_due(now_s)
 
     def _refill(self, limit_s: float | None) -> bool:
@@ -228,18 +201,8 @@ class Consumer(Client):
             left_s = LONGEST_SLICE_S if end_s is None else min(max(end_s - time.monotonic(), 0), LONGEST_SLICE_S)
             with self._lock:
                 self._check_open()
-                try:
-                    self._buffer.extend(self._client.poll(left_s))
-                except NotSubscribed:
-                    time.sleep(left_s)
-                except (AuthenticationError, WakeupError):
-                    pass  # `Callbacks.watch` has reported it
-                except KafkapyError as error:
-                    self._buffer.append(error_message(kafka_error(error)))
-                if self._reports_ends:
-                    self._report_ends()
-                if not self._buffer:
-                    self._report_topics()
+                if not self._buffer:  # otherwise another thread has filled it, or has put records back
+                    self._fetch(left_s)
                 self._commit_if_due(time.monotonic())
             self._callbacks.serve()
             if self._buffer:
@@ -249,12 +212,30 @@ class Consumer(Client):
             if self._callers:
                 time.sleep(0.001)  # lets the thread run that waits for the lock
 
+    def _fetch(self, limit_s: float) -> None:
+        """Polls kafkapy's consumer for at most `limit_s` seconds, and adds the records and events to the buffer."""
+        try:
+            records = self._client.poll(limit_s)
+            self._buffer.extend(records)
+        except NotSubscribed:
+            time.sleep(limit_s)
+        except (AuthenticationError, WakeupError):
+            pass  # `Callbacks.watch` has reported it
+        except KafkapyError as error:
+            message = error_message(kafka_error(error))
+            self._buffer.append(message)
+        if self._reports_ends:
+            self._report_ends()
+        if not self._buffer:
+            self._report_topics()
+
     def _report_ends(self) -> None:
         for place, position in self._client.ends_reached():
             if self._reported_ends.get(place) != position:
                 self._reported_ends[place] = position
                 error = KafkaError(code_of("_PARTITION_EOF"))
-                self._buffer.append(error_message(error, place.topic, place.partition, position))
+                message = error_message(error, place.topic, place.partition, position)
+                self._buffer.append(message)
 
     def _report_topics(self) -> None:
         """Adds an error to the buffer for each subscribed topic that has become unavailable since the last call."""
@@ -263,7 +244,8 @@ class Consumer(Client):
             if self._reported_topics.get(topic) != error:
                 text = KafkaError(int(error)).str()
                 reason = f"Subscribed topic not available: {topic}: {text}"
-                self._buffer.append(error_message(KafkaError(int(error), reason), topic))
+                message = error_message(KafkaError(int(error), reason), topic)
+                self._buffer.append(message)
         self._reported_topics = unavailable
 
     # Subscription
@@ -299,8 +281,12 @@ class Consumer(Client):
     def unsubscribe(self) -> None:
         """Leaves the group and drops the subscription and all partitions. Blocks."""
         self._check_open()
-        self._call("Failed to remove subscription: ", self._client.unsubscribe)
-        self._forget(None)
+
+        def unsubscribe() -> None:
+            self._client.unsubscribe()
+            self._forget(None)
+
+        self._call("Failed to remove subscription: ", unsubscribe)
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Reads exactly these partitions from their offsets, by default from their committed offsets.
@@ -323,12 +309,11 @@ class Consumer(Client):
                     raise local_error("_CONFLICT", "kafkapy cannot assign partitions while topics are subscribed")
                 return
             self._client.assign(())
+            self._forget(None)
             self._client.assign([Place(each.topic, each.partition) for each in wanted])
             self._start_at(wanted)
 
         self._call("Failed to set assignment: ", assign)
-        if not self._client.is_subscribed():
-            self._forget(None)
 
     def unassign(self) -> None:
         """Stops reading all partitions. In a rebalance callback it has no effect: the group changes the assignment."""
@@ -360,9 +345,12 @@ class Consumer(Client):
         dropped = {Place(each.topic, each.partition) for each in checked(partitions)}
         if self._revoking or self._assigning is not None:
             return
-        left = [each for each in self._client.assignment() if each not in dropped]
-        self._call("Failed to incremental unassign: ", lambda: self._client.assign(left))
-        self._forget(dropped)
+
+        def unassign() -> None:
+            self._client.assign([each for each in self._client.assignment() if each not in dropped])
+            self._forget(dropped)
+
+        self._call("Failed to incremental unassign: ", unassign)
 
     def assignment(self) -> list[TopicPartition]:
         """Returns the partitions that are assigned now."""
@@ -403,16 +391,28 @@ class Consumer(Client):
                 self._commit_stored(set(places))
             self._forget(set(places))
 
-    def _drop_buffered(self, places: set[Place]) -> None:
-        if self._buffer:
-            kept = [each for each in self._buffer if isinstance(each, Message) or place_of(each) not in places]
-            self._buffer.clear()
-            self._buffer.extend(kept)
+    def _drop_buffered(self, places: set[Place]) -> dict[Place, int]:
+        """Removes the buffered records of partitions; returns the first removed offset of each partition with any.
+
+        Called with `_lock`. Other threads may take the other records at the same time.
+        """
+        first: dict[Place, int] = {}
+        kept: list[ConsumerRecord | Message] = []
+        for each in self._taken_buffer() if self._buffer else ():
+            if not isinstance(each, Message) and (place := place_of(each)) in places:
+                first.setdefault(place, each.offset)
+            else:
+                kept.append(each)
+        self._buffer.extend(kept)
+        return first
 
     def _forget(self, places: set[Place] | None) -> None:
-        """Removes the buffered records and the stored positions of partitions (None: of all partitions)."""
+        """Removes the buffered records and the stored positions of partitions (None: of all partitions).
+
+        Called with `_lock`.
+        """
         if places is None:
-            self._buffer.clear()
+            self._taken_buffer()
             self._delivered.clear()
             for kept in (self._stored, self._committed, self._reported_ends):
                 kept.clear()
@@ -435,10 +435,14 @@ class Consumer(Client):
         prefix = f"Failed to seek to offset {partition.offset}: "
         if place not in self._client.assignment():
             raise local_error("_UNKNOWN_PARTITION", f"{prefix}Local: Unknown partition")
-        self._call(prefix, lambda: self._start_at([partition]))
-        self._drop_buffered({place})
-        self._delivered.get(place.topic, {}).pop(place.partition, None)
-        self._reported_ends.pop(place, None)
+
+        def seek() -> None:
+            self._drop_buffered({place})
+            self._start_at([partition])
+            self._delivered.get(place.topic, {}).pop(place.partition, None)
+            self._reported_ends.pop(place, None)
+
+        self._call(prefix, seek)
 
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Returns the partitions with the offset after the last message that the program has received.
@@ -455,26 +459,19 @@ class Consumer(Client):
     def pause(self, partitions: list[TopicPartition]) -> None:
         """Stops the delivery of messages of these partitions until `resume`; ignores those that are not assigned."""
         self._check_open()
-        places = self._assigned(partitions)
 
         def pause() -> None:
-            first: dict[Place, int] = {}
-            for record in self._buffer:
-                if not isinstance(record, Message):
-                    first.setdefault(place_of(record), record.offset)
+            places = self._assigned(partitions)
             self._client.pause(places)
-            for place in places:
-                if place in first:
-                    self._client.seek(place, first[place])
+            for place, offset in self._drop_buffered(set(places)).items():
+                self._client.seek(place, offset)
 
         self._call("Failed to pause partitions: ", pause)
-        self._drop_buffered(set(places))
 
     def resume(self, partitions: list[TopicPartition]) -> None:
         """Lets messages of paused partitions be delivered again. Ignores partitions that are not assigned."""
         self._check_open()
-        places = self._assigned(partitions)
-        self._call("Failed to resume partitions: ", lambda: self._client.resume(places))
+        self._call("Failed to resume partitions: ", lambda: self._client.resume(self._assigned(partitions)))
 
     def _assigned(self, partitions: list[TopicPartition]) -> list[Place]:
         assigned = self._client.assignment()
@@ -585,12 +582,12 @@ class Consumer(Client):
     def _uncommitted(self, places: set[Place] | None) -> dict[Place, OffsetAndMetadata]:
         """Returns the stored offsets that are not committed yet; None for `places` means all partitions."""
         if self._stores:
-            for topic, offsets in self._delivered.items():
-                for number, offset in offsets.items():
+            for topic, offsets in list(self._delivered.items()):  # another thread may receive records now
+                for number, offset in list(offsets.items()):
                     self._stored[Place(topic, number)] = OffsetAndMetadata(offset + 1)
         return {
             place: offset
-            for place, offset in self._stored.items()
+            for place, offset in list(self._stored.items())
             if (places is None or place in places) and self._committed.get(place) != offset
         }
 
@@ -656,7 +653,7 @@ class Consumer(Client):
                 raise kafka_exception(error, "Failed to close consumer: ") from error
             finally:
                 self._is_closed = True
-                self._buffer.clear()
+                self._taken_buffer()
                 self._callbacks.serve()
                 self._close_admin()
 

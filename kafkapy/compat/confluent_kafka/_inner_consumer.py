@@ -1,0 +1,58 @@
+"""kafkapy's consumer with the additions that confluent-kafka's Consumer needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import nullcontext
+from typing import Any
+
+from kafkapy.client.consumer import Consumer as KafkapyConsumer
+from kafkapy.errors import Error
+from kafkapy.types import TopicPartition as Place
+
+_UNAVAILABLE = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAILED, Error.INVALID_TOPIC_EXCEPTION)
+
+
+class InnerConsumer(KafkapyConsumer):
+    """kafkapy's consumer, with methods that read its internal state for this package.
+
+    Unlike its base class, it does not refuse calls by several threads, because `Consumer` holds a lock for each call.
+    """
+
+    def __init__(self, properties: dict[str, Any]) -> None:
+        super().__init__(properties)
+        self._single_thread = nullcontext()  # type: ignore[assignment]
+
+    def attend(self) -> None:
+        """Performs the work that is due for the group without returning records.
+
+        The call counts as a poll, so that `max.poll.interval.ms` begins again.
+        """
+        if self._subscription.is_automatic or self._subscription.is_manual:
+            self._group.poll(self._network.clock.monotonic_ms())
+
+    def is_subscribed(self) -> bool:
+        """Returns True if the group assigns the partitions (`subscribe`), False if the program does (`assign`)."""
+        return self._subscription.is_automatic
+
+    def watermarks(self, place: Place) -> tuple[int, int] | None:
+        """Returns the log start offset and the high watermark of a partition, as the last fetch response reported them.
+
+        An offset is negative if there was no fetch yet. Returns None if the partition is not assigned.
+        """
+        state = self._subscription.partitions.get(place)
+        return None if state is None else (state.log_start_offset, state.high_watermark)
+
+    def ends_reached(self) -> Iterable[tuple[Place, int]]:
+        """Yields (partition, position) for each assigned partition of which the consumer has returned all records.
+
+        The position is the partition's end offset, or the last stable offset for `read_committed`.
+        """
+        for place, state in self._subscription.partitions.items():
+            if state.position is not None and not state.buffers and self.current_lag(place) == 0:
+                yield place, state.position
+
+    def unavailable(self) -> dict[str, Error]:
+        """Returns the subscribed topics that do not exist or may not be read, each with its error."""
+        errors = self._network.cluster.errors
+        return {topic: errors[topic] for topic in self._subscription.topics if errors.get(topic) in _UNAVAILABLE}
