@@ -12,6 +12,7 @@ from kafkapy._core.client.fetched_records import ConsumerRecord, record_view, re
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import AuthenticationError, NotSubscribed, RequestTimedOut, WakeupError
 from kafkapy.compat.confluent_kafka._client import LONGEST_SLICE_S, Client, seconds, time_left
+from kafkapy.compat.confluent_kafka._commits import Commits, OnCommit
 from kafkapy.compat.confluent_kafka._config import CONSUMER, Settings, invalid
 from kafkapy.compat.confluent_kafka._constants import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID
 from kafkapy.compat.confluent_kafka._errors import (
@@ -24,19 +25,20 @@ from kafkapy.compat.confluent_kafka._errors import (
 from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_bytes
 from kafkapy.compat.confluent_kafka._inner_consumer import InnerConsumer
 from kafkapy.compat.confluent_kafka._offsets import checked, epoch_of, partition_of, partitions_of, place_of, to_commit
-from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, error_message, with_error
+from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, error_message
 from kafkapy.compat.confluent_kafka._statistics import Progress, consumer_statistics
 from kafkapy.compat.confluent_kafka._topic_patterns import subscription_of
 from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
 from kafkapy.types import TopicPartition as Place
 
 OnRebalance = Callable[["Consumer", list[TopicPartition]], object]
-OnCommit = Callable[[KafkaError | None, list[TopicPartition]], object]
 
 # The records that one poll of kafkapy's consumer decodes for the next polls of this one.
 _RECORDS_AHEAD = 2000
 # While the program reads these records, the work for the group is done this often.
 _ATTENTION_S = 0.5
+# The longest time for which `close` waits for asynchronous commits.
+_LONGEST_FINISH_S = 5.0
 _MOST_OF_A_CALL = 1_000_000
 
 
@@ -83,6 +85,7 @@ class Consumer(Client):
         self._client = client
         self._start(settings, client._network)
         self._on_commit: OnCommit | None = settings.callbacks.get("on_commit")
+        self._committing = Commits(client, self._on_commit, self._callbacks.waiting)
         self._stores: bool = settings["enable.auto.offset.store"]
         self._reports_ends: bool = settings["enable.partition.eof"]
         self._commits: bool = settings["enable.auto.commit"] and settings["auto.commit.interval.ms"] > 0
@@ -93,7 +96,6 @@ class Consumer(Client):
         # topic -> partition -> offset of the last record that the program has received
         self._delivered: dict[str, dict[int, int]] = {}
         self._stored: dict[Place, OffsetAndMetadata] = {}
-        self._committed: dict[Place, OffsetAndMetadata] = {}
         self._reported_ends: dict[Place, int] = {}
         self._reported_topics: dict[str, Error] = {}
         self._assigning: list[Place] | None = None  # within `on_assign`
@@ -291,6 +293,7 @@ class Consumer(Client):
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Reads exactly these partitions from their offsets, by default from their committed offsets.
 
+        If `enable.auto.commit` is on, first commits the stored offsets of the former partitions, and blocks.
         In the callback `on_assign`, it only sets where reading begins, and raises KafkaException unless the partitions
         are exactly the ones that the group has assigned. Elsewhere, while topics are subscribed, it raises
         KafkaException unless the list is empty; an empty list then has no effect.
@@ -308,6 +311,7 @@ class Consumer(Client):
                 if wanted:
                     raise local_error("_CONFLICT", "kafkapy cannot assign partitions while topics are subscribed")
                 return
+            self._commit_stored(None)
             self._client.assign(())
             self._forget(None)
             self._client.assign([Place(each.topic, each.partition) for each in wanted])
@@ -347,6 +351,7 @@ class Consumer(Client):
             return
 
         def unassign() -> None:
+            self._commit_stored(dropped)
             self._client.assign([each for each in self._client.assignment() if each not in dropped])
             self._forget(dropped)
 
@@ -387,8 +392,9 @@ class Consumer(Client):
                 callback(self, [TopicPartition(each.topic, each.partition) for each in places])
         finally:
             self._revoking = self._in_callback = False
-            if can_commit and self._commits:
+            if can_commit:
                 self._commit_stored(set(places))
+            self._committing.drop(places, ApiError(Error.COORDINATOR_NOT_AVAILABLE))
             self._forget(set(places))
 
     def _drop_buffered(self, places: set[Place]) -> dict[Place, int]:
@@ -414,13 +420,13 @@ class Consumer(Client):
         if places is None:
             self._taken_buffer()
             self._delivered.clear()
-            for kept in (self._stored, self._committed, self._reported_ends):
+            for kept in (self._stored, self._committing.committed, self._reported_ends):
                 kept.clear()
             return
         self._drop_buffered(places)
         for place in places:
             self._delivered.get(place.topic, {}).pop(place.partition, None)
-            for each in (self._stored, self._committed, self._reported_ends):
+            for each in (self._stored, self._committing.committed, self._reported_ends):
                 each.pop(place, None)
 
     # Positions
@@ -565,10 +571,9 @@ class Consumer(Client):
                 return None
             raise local_error("_NO_OFFSET", "Commit failed: Local: No offset stored")
         if asynchronous:
-            self._call("Commit failed: ", lambda: self._commit_async(wanted))
+            self._call("Commit failed: ", lambda: self._committing.send(wanted))
             return None
-        self._call("Commit failed: ", lambda: self._client.commit(wanted))
-        self._committed.update(wanted)
+        self._call("Commit failed: ", lambda: self._committing.commit(wanted))
         return partitions_of(wanted)
 
     def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
@@ -579,54 +584,41 @@ class Consumer(Client):
         found = self._call("Failed to get committed offsets: ", lambda: self._client.committed(wanted, left_s()))
         return [partition_of(place, found.get(place)) for place in wanted]
 
-    def _uncommitted(self, places: set[Place] | None) -> dict[Place, OffsetAndMetadata]:
-        """Returns the stored offsets that are not committed yet; None for `places` means all partitions."""
+    def _uncommitted(self, places: set[Place] | None, *, rewound: bool = False) -> dict[Place, OffsetAndMetadata]:
+        """Returns the stored offsets that are not committed yet; None for `places` means all partitions.
+
+        Offsets below a committed one, to which the program has gone back, are left out unless `rewound` is True.
+        """
         if self._stores:
             for topic, offsets in list(self._delivered.items()):  # another thread may receive records now
                 for number, offset in list(offsets.items()):
                     self._stored[Place(topic, number)] = OffsetAndMetadata(offset + 1)
-        return {
-            place: offset
-            for place, offset in list(self._stored.items())
-            if (places is None or place in places) and self._committed.get(place) != offset
-        }
+        found = {}
+        for place, stored in list(self._stored.items()):
+            before = self._committing.committed.get(place)
+            if (places is None or place in places) and (
+                before is None or stored.offset > before.offset or (rewound and stored != before)
+            ):
+                found[place] = stored
+        return found
 
     def _commit_if_due(self, now_s: float) -> None:
+        self._committing.send_postponed()
         if not self._commits or now_s < self._next_commit_s:
             return
         self._next_commit_s = now_s + self._commit_interval_s
         wanted = self._uncommitted(None)
         if wanted:
-            self._commit_async(wanted)
-
-    def _commit_async(self, wanted: dict[Place, OffsetAndMetadata]) -> None:
-        def done(offsets: dict[Place, OffsetAndMetadata], error: Exception | None) -> None:
-            if error is None:
-                self._committed.update(offsets)
-            on_commit = self._on_commit
-            if on_commit is not None:
-                problem = None if error is None else kafka_error(error)
-                partitions = [with_error(each, problem) for each in partitions_of(offsets)]
-                self._callbacks.waiting.append(lambda: on_commit(problem, partitions))
-
-        self._client.commit_async(wanted, done)
+            self._committing.send(wanted)
 
     def _commit_stored(self, places: set[Place] | None) -> None:
-        """Commits the stored offsets of revoked partitions, or of all partitions (None) when the consumer closes.
+        """Commits the stored offsets of partitions that the consumer gives up, or of all partitions (None).
 
-        A failure is only reported to `on_commit`.
+        Does nothing without `enable.auto.commit`. Blocks. A failure is only reported to `on_commit`.
         """
-        wanted = self._uncommitted(places)
-        if not wanted:
-            return
-        problem: KafkaError | None = None
-        try:
-            self._client.commit(wanted)
-            self._committed.update(wanted)
-        except KafkapyError as error:
-            problem = kafka_error(error)
-        if self._on_commit is not None:
-            self._on_commit(problem, [with_error(each, problem) for each in partitions_of(wanted)])
+        wanted = self._uncommitted(places, rewound=True) if self._commits else None
+        if wanted:
+            self._committing.commit_and_report(wanted)
 
     # The group and the end
 
@@ -645,8 +637,9 @@ class Consumer(Client):
         if self._is_closed:
             return
         with self._lock:
-            if self._commits and not self._client.is_subscribed():
+            if not self._client.is_subscribed():
                 self._commit_stored(None)
+            self._committing.finish(_LONGEST_FINISH_S)
             try:
                 self._client.close()
             except KafkapyError as error:
@@ -683,5 +676,5 @@ class Consumer(Client):
             self._callers -= 1
 
     def _statistics(self) -> str:
-        progress = Progress(self._delivered, self._stored, self._committed, self._rebalances)
+        progress = Progress(self._delivered, self._stored, self._committing.committed, self._rebalances)
         return consumer_statistics(self._settings, self._client, progress)

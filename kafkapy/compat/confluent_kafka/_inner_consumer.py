@@ -56,3 +56,19 @@ class InnerConsumer(KafkapyConsumer):
         """Returns the subscribed topics that do not exist or may not be read, each with its error."""
         errors = self._network.cluster.errors
         return {topic: errors[topic] for topic in self._subscription.topics if errors.get(topic) in _UNAVAILABLE}
+
+    def knows_coordinator(self) -> bool:
+        """Returns whether the coordinator of the group is known; looks it up otherwise. Does not block."""
+        return self._group.commits.knows_coordinator()
+
+    def await_coordinator(self, timeout_s: float) -> None:
+        """Blocks until the coordinator of the group is known; raises RequestTimedOut after `timeout_s` seconds."""
+        with self._network.uninterrupted():
+            self._group.commits.await_coordinator(timeout_s)
+
+    def await_commits(self, timeout_s: float) -> None:
+        """Blocks until a commit has ended, for at most `timeout_s` seconds, and runs the callbacks of ended commits."""
+        commits = self._group.commits
+        with self._network.uninterrupted():
+            self._network.wait_until(lambda: commits.has_callbacks, timeout_s)
+        commits.call_back()
