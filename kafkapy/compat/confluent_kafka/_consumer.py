@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -43,21 +44,25 @@ _MOST_OF_A_CALL = 1_000_000
 
 
 class _Rebalances:
-    """The rebalance listener that kafkapy's consumer receives; it calls the rebalance callbacks of the program."""
+    """The rebalance listener that kafkapy's consumer receives; it calls the rebalance callbacks of the program.
 
-    def __init__(
-        self, consumer: Consumer, assigned: OnRebalance | None, revoked: OnRebalance | None, lost: OnRebalance | None
-    ) -> None:
-        self._consumer, self._assigned, self._revoked, self._lost = consumer, assigned, revoked, lost
+    The networking thread must not keep a dropped consumer alive, so that the consumer owns the callbacks.
+    """
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._reference = weakref.ref(consumer)
 
     def on_partitions_assigned(self, places: list[Place]) -> None:
-        self._consumer._rebalanced(places, self._assigned)
+        if (consumer := self._reference()) is not None:
+            consumer._rebalanced(places, consumer._on_assign)
 
     def on_partitions_revoked(self, places: list[Place]) -> None:
-        self._consumer._revoked(places, self._revoked, can_commit=True)
+        if (consumer := self._reference()) is not None:
+            consumer._revoked(places, consumer._on_revoke, can_commit=True)
 
     def on_partitions_lost(self, places: list[Place]) -> None:
-        self._consumer._revoked(places, self._lost or self._revoked, can_commit=False)
+        if (consumer := self._reference()) is not None:
+            consumer._revoked(places, consumer._on_lost or consumer._on_revoke, can_commit=False)
 
 
 class Consumer(Client):
@@ -98,6 +103,9 @@ class Consumer(Client):
         self._stored: dict[Place, OffsetAndMetadata] = {}
         self._reported_ends: dict[Place, int] = {}
         self._reported_topics: dict[str, Error] = {}
+        self._on_assign: OnRebalance | None = None
+        self._on_revoke: OnRebalance | None = None
+        self._on_lost: OnRebalance | None = None
         self._assigning: list[Place] | None = None  # within `on_assign`
         self._revoking = False  # within `on_revoke` or `on_lost`
         self._in_callback = False  # of a rebalance, in which any thread may call methods while `poll` waits for it
@@ -276,7 +284,8 @@ class Consumer(Client):
         def subscribe() -> None:
             if not self._client.is_subscribed() and self._client.assignment():
                 self._client.assign(())
-            self._client.subscribe(subscription_of(topics), _Rebalances(self, on_assign, on_revoke, on_lost))
+            self._client.subscribe(subscription_of(topics), _Rebalances(self))
+            self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
 
         self._call("Failed to set subscription: ", subscribe)
 
