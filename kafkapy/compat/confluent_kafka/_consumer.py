@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -26,6 +25,7 @@ from kafkapy.compat.confluent_kafka._errors import (
 from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_bytes
 from kafkapy.compat.confluent_kafka._inner_consumer import InnerConsumer
 from kafkapy.compat.confluent_kafka._offsets import checked, epoch_of, partition_of, partitions_of, place_of, to_commit
+from kafkapy.compat.confluent_kafka._rebalances import Rebalances
 from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, error_message
 from kafkapy.compat.confluent_kafka._statistics import Progress, consumer_statistics
 from kafkapy.compat.confluent_kafka._topic_patterns import subscription_of
@@ -41,28 +41,6 @@ _ATTENTION_S = 0.5
 # The longest time for which `close` waits for asynchronous commits.
 _LONGEST_FINISH_S = 5.0
 _MOST_OF_A_CALL = 1_000_000
-
-
-class _Rebalances:
-    """The rebalance listener that kafkapy's consumer receives; it calls the rebalance callbacks of the program.
-
-    The networking thread must not keep a dropped consumer alive, so that the consumer owns the callbacks.
-    """
-
-    def __init__(self, consumer: Consumer) -> None:
-        self._reference = weakref.ref(consumer)
-
-    def on_partitions_assigned(self, places: list[Place]) -> None:
-        if (consumer := self._reference()) is not None:
-            consumer._rebalanced(places, consumer._on_assign)
-
-    def on_partitions_revoked(self, places: list[Place]) -> None:
-        if (consumer := self._reference()) is not None:
-            consumer._revoked(places, consumer._on_revoke, can_commit=True)
-
-    def on_partitions_lost(self, places: list[Place]) -> None:
-        if (consumer := self._reference()) is not None:
-            consumer._revoked(places, consumer._on_lost or consumer._on_revoke, can_commit=False)
 
 
 class Consumer(Client):
@@ -284,7 +262,7 @@ class Consumer(Client):
         def subscribe() -> None:
             if not self._client.is_subscribed() and self._client.assignment():
                 self._client.assign(())
-            self._client.subscribe(subscription_of(topics), _Rebalances(self))
+            self._client.subscribe(subscription_of(topics), Rebalances(self))
             self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
 
         self._call("Failed to set subscription: ", subscribe)
@@ -507,29 +485,42 @@ class Consumer(Client):
         if cached:
             found = self._client.watermarks(place) or (-1, -1)
             return tuple(OFFSET_INVALID if each < 0 else each for each in found)  # type: ignore[return-value]
-        left_s = time_left(timeout)
+        left_s, prefix = time_left(timeout), "Failed to get watermark offsets: "
 
         def query() -> tuple[int, int]:
+            self._require(place, left_s, prefix)
             first = self._client.beginning_offsets([place], left_s())[place]
             return first, self._client.end_offsets([place], left_s())[place]
 
-        found_now: tuple[int, int] = self._call("Failed to get watermark offsets: ", query)
+        found_now: tuple[int, int] = self._call(prefix, query)
         return found_now
 
     def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
         """Returns, for each partition, the offset of the first record with the given timestamp or a later one. Blocks.
 
-        The argument has the timestamp, in ms since 1970, in the field `offset` of each partition. The result has the
-        found offset in the field `offset`, or OFFSET_END if there is no such record.
+        The argument has the timestamp, in ms since 1970, in the field `offset` of each partition; -1 looks up the end,
+        and -2 the beginning. The result has the found offset in the field `offset`, or OFFSET_END if there is no such
+        record. Raises KafkaException if a partition does not exist.
         """
         self._check_open()
         wanted = {Place(each.topic, each.partition): each.offset for each in checked(partitions)}
-        left_s = time_left(timeout)
-        found = self._call("Failed to get offsets: ", lambda: self._client.offsets_for_times(wanted, left_s()))
+        left_s, prefix = time_left(timeout), "Failed to get offsets: "
+
+        def query() -> dict[Place, Any]:
+            for place in wanted:
+                self._require(place, left_s, prefix)
+            return self._client.offsets_for_times(wanted, left_s())
+
+        found = self._call(prefix, query)
         return [
             TopicPartition(place.topic, place.partition, OFFSET_END if each is None else each.offset)
             for place, each in ((place, found.get(place)) for place in wanted)
         ]
+
+    def _require(self, place: Place, left_s: Callable[[], float], prefix: str) -> None:
+        """Raises KafkaException, with a text that begins with `prefix`, if a partition does not exist. May block."""
+        if self._client.lacks(place, left_s):
+            raise local_error("_UNKNOWN_PARTITION", f"{prefix}Local: Unknown partition")
 
     # Commits
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 from kafkapy.client.consumer import Consumer as KafkapyConsumer
+from kafkapy.client.offset_lookup import OffsetAndTimestamp
 from kafkapy.errors import Error
 from kafkapy.types import TopicPartition as Place
 
@@ -46,11 +47,33 @@ class InnerConsumer(KafkapyConsumer):
     def ends_reached(self) -> Iterable[tuple[Place, int]]:
         """Yields (partition, position) for each assigned partition of which the consumer has returned all records.
 
-        The position is the partition's end offset, or the last stable offset for `read_committed`.
+        The position is the partition's end offset, or the last stable offset for `read_committed`. A position behind
+        the end, to which the program has sought, is not an end: the next fetch response resets it.
         """
+        reads_committed = self._fetcher.isolation_level
         for place, state in self._subscription.partitions.items():
-            if state.position is not None and not state.buffers and self.current_lag(place) == 0:
-                yield place, state.position
+            end = state.last_stable_offset if reads_committed else state.high_watermark
+            if state.position is not None and not state.buffers and end == state.position:
+                yield place, end
+
+    def offsets_for_times(
+        self, timestamps: Mapping[Place, int], timeout: float | None = None
+    ) -> dict[Place, OffsetAndTimestamp | None]:
+        """Returns the offset of each partition's first record with the given timestamp or a later one, or None. Blocks.
+
+        Unlike the method of the base class, it accepts the protocol's special timestamps, such as -1 for the end.
+        """
+        return self._look_up(timestamps, timeout)
+
+    def lacks(self, place: Place, left_s: Callable[[], float]) -> bool:
+        """Returns whether a partition does not exist. Looks up the topic if the partition is not known.
+
+        Blocks in this case, for `left_s()` seconds at most, and then raises RequestTimedOut.
+        """
+        info = self._network.cluster.topics.get(place.topic)
+        if info is not None and any(each.partition == place.partition for each in info.partitions):
+            return False
+        return all(each.partition != place.partition for each in self.partitions_for(place.topic, left_s()))
 
     def unavailable(self) -> dict[str, Error]:
         """Returns the subscribed topics that do not exist or may not be read, each with its error."""
