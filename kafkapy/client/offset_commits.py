@@ -118,7 +118,7 @@ class OffsetCommits:
         if not offsets:
             self._callbacks.append(lambda: on_done(None))
             return
-        if not self._knows_coordinator():
+        if not self.knows_coordinator():
             done(ApiError(Error.COORDINATOR_NOT_AVAILABLE))
             return
         with self._network.lock:
@@ -155,7 +155,8 @@ class OffsetCommits:
         )
         return found
 
-    def _knows_coordinator(self) -> bool:
+    def knows_coordinator(self) -> bool:
+        """Returns whether the coordinator is known; begins to look it up otherwise. Raises ApiError if that fails."""
         with self._network.lock:
             return self._coordinator.node(self._network.clock.monotonic_ms()) is not None
 

@@ -9,6 +9,7 @@ import weakref
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.client.errors import AuthenticationError, RequestTimedOut
@@ -111,10 +112,25 @@ class Callbacks:
             self.waiting.append(lambda: logger.log(level, "%s [%s] %s", facility, self._name, text))
 
     def watch(self, network: Network) -> None:
-        """Begins to report a network's failed connections and throttling delays to the application's callbacks."""
-        network.on_failure = lambda reason, failure: self._connection_failed(network, reason, failure)
+        """Begins to report a network's failed connections and throttling delays to the application's callbacks.
+
+        The networking thread must not keep the callbacks alive, because they may have references to the client.
+        """
+        reference = weakref.ref(self)
+
+        def failed(reason: str, failure: BaseException | None) -> None:
+            callbacks = reference()
+            if callbacks is not None:
+                callbacks._connection_failed(network, reason, failure)
+
+        def delayed(node: Any, delay_ms: int) -> None:
+            callbacks = reference()
+            if callbacks is not None:
+                callbacks._delayed(node, delay_ms)
+
+        network.on_failure = failed
         if self._on_throttle is not None:
-            network.throttling.on_delay = self._delayed
+            network.throttling.on_delay = delayed
 
     def _connection_failed(self, network: Network, reason: str, failure: BaseException | None) -> None:
         if isinstance(failure, AuthenticationError):
@@ -159,9 +175,10 @@ class Client:
 
     def __del__(self) -> None:
         """Closes the connections of a client that the program has dropped without closing it."""
-        network = getattr(self, "_network", None)
-        if network is not None and not self._is_closed:
-            network.close()
+        admin = getattr(self, "_admin_client", None)
+        for network in (getattr(self, "_network", None), None if admin is None else admin._network):
+            if network is not None:
+                _close_dropped(network)
 
     # Without ABCMeta, mypy alone demands that subclasses define the method: like confluent-kafka's classes, these have
     # the metaclass `type`, so that a program can give its subclass a metaclass of its own.
@@ -260,6 +277,22 @@ class Client:
         for network in (*clients, self._network):
             if network is not None:
                 network.replace_login(properties)
+
+
+def _close_dropped(network: Network) -> None:
+    """Closes the network of a dropped client, unless it is closed.
+
+    The garbage collector runs in any thread, also in one that has the lock of this network. `close` would wait for the
+    lock for ever, so that another thread calls it.
+    """
+    if network.is_closed():
+        return
+    if network.lock.acquire(blocking=False):
+        network.lock.release()
+        network.close()
+    else:
+        with suppress(RuntimeError):  # raised at the end of the program, when no thread can be started
+            threading.Thread(target=network.close, name="kafkapy-close", daemon=True).start()
 
 
 def error_of(error: BaseException) -> KafkaError:

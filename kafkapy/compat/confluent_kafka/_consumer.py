@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from typing import Any, Self
 
 from kafkapy._core.client.fetched_records import ConsumerRecord, record_view, record_views
-from kafkapy.client.consumer import Consumer as KafkapyConsumer
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import AuthenticationError, NotSubscribed, RequestTimedOut, WakeupError
 from kafkapy.compat.confluent_kafka._client import LONGEST_SLICE_S, Client, seconds, time_left
+from kafkapy.compat.confluent_kafka._commits import Commits, OnCommit
 from kafkapy.compat.confluent_kafka._config import CONSUMER, Settings, invalid
 from kafkapy.compat.confluent_kafka._constants import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID
 from kafkapy.compat.confluent_kafka._errors import (
@@ -23,85 +23,24 @@ from kafkapy.compat.confluent_kafka._errors import (
     local_error,
 )
 from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_bytes
+from kafkapy.compat.confluent_kafka._inner_consumer import InnerConsumer
 from kafkapy.compat.confluent_kafka._offsets import checked, epoch_of, partition_of, partitions_of, place_of, to_commit
-from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, error_message, with_error
+from kafkapy.compat.confluent_kafka._rebalances import Rebalances
+from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, error_message
 from kafkapy.compat.confluent_kafka._statistics import Progress, consumer_statistics
 from kafkapy.compat.confluent_kafka._topic_patterns import subscription_of
 from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
 from kafkapy.types import TopicPartition as Place
 
 OnRebalance = Callable[["Consumer", list[TopicPartition]], object]
-OnCommit = Callable[[KafkaError | None, list[TopicPartition]], object]
 
 # The records that one poll of kafkapy's consumer decodes for the next polls of this one.
 _RECORDS_AHEAD = 2000
 # While the program reads these records, the work for the group is done this often.
 _ATTENTION_S = 0.5
+# The longest time for which `close` waits for asynchronous commits.
+_LONGEST_FINISH_S = 5.0
 _MOST_OF_A_CALL = 1_000_000
-_UNAVAILABLE = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAILED, Error.INVALID_TOPIC_EXCEPTION)
-
-
-class _InnerConsumer(KafkapyConsumer):
-    """kafkapy's consumer, with methods that read its internal state for this package.
-
-    Unlike its base class, it does not refuse calls by several threads, because `Consumer` holds a lock for each call.
-    """
-
-    def __init__(self, properties: dict[str, Any]) -> None:
-        super().__init__(properties)
-        self._single_thread = nullcontext()  # type: ignore[assignment]
-
-    def attend(self) -> None:
-        """Performs the work that is due for the group without returning records.
-
-        The call counts as a poll, so that `max.poll.interval.ms` begins again.
-        """
-        if self._subscription.is_automatic or self._subscription.is_manual:
-            self._group.poll(self._network.clock.monotonic_ms())
-
-    def is_subscribed(self) -> bool:
-        """Returns True if the group assigns the partitions (`subscribe`), False if the program does (`assign`)."""
-        return self._subscription.is_automatic
-
-    def watermarks(self, place: Place) -> tuple[int, int] | None:
-        """Returns the log start offset and the high watermark of a partition, as the last fetch response reported them.
-
-        An offset is negative if there was no fetch yet. Returns None if the partition is not assigned.
-        """
-        state = self._subscription.partitions.get(place)
-        return None if state is None else (state.log_start_offset, state.high_watermark)
-
-    def ends_reached(self) -> Iterable[tuple[Place, int]]:
-        """Yields (partition, position) for each assigned partition of which the consumer has returned all records.
-
-        The position is the partition's end offset, or the last stable offset for `read_committed`.
-        """
-        for place, state in self._subscription.partitions.items():
-            if state.position is not None and not state.buffers and self.current_lag(place) == 0:
-                yield place, state.position
-
-    def unavailable(self) -> dict[str, Error]:
-        """Returns the subscribed topics that do not exist or may not be read, each with its error."""
-        errors = self._network.cluster.errors
-        return {topic: errors[topic] for topic in self._subscription.topics if errors.get(topic) in _UNAVAILABLE}
-
-
-class _Rebalances:
-    """The rebalance listener that kafkapy's consumer receives; it calls the rebalance callbacks of the program."""
-
-    def __init__(
-        self, consumer: Consumer, assigned: OnRebalance | None, revoked: OnRebalance | None, lost: OnRebalance | None
-    ) -> None:
-        self._consumer, self._assigned, self._revoked, self._lost = consumer, assigned, revoked, lost
-
-    def on_partitions_assigned(self, places: list[Place]) -> None:
-        self._consumer._rebalanced(places, self._assigned)
-
-    def on_partitions_revoked(self, places: list[Place]) -> None:
-        self._consumer._revoked(places, self._revoked, can_commit=True)
-
-    def on_partitions_lost(self, places: list[Place]) -> None:
-        self._consumer._revoked(places, self._lost or self._revoked, can_commit=False)
 
 
 class Consumer(Client):
@@ -121,7 +60,7 @@ class Consumer(Client):
         properties = settings.properties()
         properties["max.poll.records"] = _RECORDS_AHEAD
         try:
-            client = _InnerConsumer(properties)
+            client = InnerConsumer(properties)
         except ConfigError as error:
             raise invalid(f"Failed to create consumer: {error}") from error
         except KafkapyError as error:
@@ -129,6 +68,7 @@ class Consumer(Client):
         self._client = client
         self._start(settings, client._network)
         self._on_commit: OnCommit | None = settings.callbacks.get("on_commit")
+        self._committing = Commits(client, self._on_commit, self._callbacks.waiting)
         self._stores: bool = settings["enable.auto.offset.store"]
         self._reports_ends: bool = settings["enable.partition.eof"]
         self._commits: bool = settings["enable.auto.commit"] and settings["auto.commit.interval.ms"] > 0
@@ -139,9 +79,11 @@ class Consumer(Client):
         # topic -> partition -> offset of the last record that the program has received
         self._delivered: dict[str, dict[int, int]] = {}
         self._stored: dict[Place, OffsetAndMetadata] = {}
-        self._committed: dict[Place, OffsetAndMetadata] = {}
         self._reported_ends: dict[Place, int] = {}
         self._reported_topics: dict[str, Error] = {}
+        self._on_assign: OnRebalance | None = None
+        self._on_revoke: OnRebalance | None = None
+        self._on_lost: OnRebalance | None = None
         self._assigning: list[Place] | None = None  # within `on_assign`
         self._revoking = False  # within `on_revoke` or `on_lost`
         self._in_callback = False  # of a rebalance, in which any thread may call methods while `poll` waits for it
@@ -159,14 +101,12 @@ class Consumer(Client):
         now_s = time.monotonic()
         if now_s >= self._attention_s or self._callbacks.waiting:
             self._attend(now_s)
+        record: ConsumerRecord | Message | None
         try:
             record = self._buffer.popleft()
         except IndexError:
-            if self._is_closed or not self._refill(seconds(timeout)):
-                self._check_open()
-                return None
-            record = self._buffer.popleft()
-        if isinstance(record, Message):
+            record = self._await_next(seconds(timeout))
+        if record is None or isinstance(record, Message):
             return record
         try:
             self._delivered[record.topic][record.partition] = record.offset
@@ -189,15 +129,35 @@ class Consumer(Client):
             self._take(found, num_messages - len(found))
         return found
 
+    def _await_next(self, limit_s: float | None) -> ConsumerRecord | Message | None:
+        """Fetches messages and returns the first one, or None after `limit_s` seconds (None: no limit). Blocks."""
+        end_s = None if limit_s is None else time.monotonic() + limit_s
+        while not self._is_closed and self._refill(None if end_s is None else max(end_s - time.monotonic(), 0)):
+            with suppress(IndexError):  # another thread has taken the message
+                return self._buffer.popleft()
+        self._check_open()
+        return None
+
     def _take(self, found: list[Message], count: int) -> None:
         """Moves at most `count` messages from the buffer to `found`, and stores their offsets as delivered."""
-        buffer = self._buffer
-        if len(buffer) <= count:
-            taken = list(buffer)
-            buffer.clear()
-        else:
-            taken = [buffer.popleft() for _ in range(count)]
+        taken: list[ConsumerRecord | Message] = []
+        with self._lock:
+            if len(self._buffer) <= count:
+                taken += self._taken_buffer()
+            else:
+                with suppress(IndexError):  # another thread may take records at the same time
+                    while len(taken) < count:
+                        taken.append(self._buffer.popleft())
         found += record_views(Message, taken, self._delivered)
+
+    def _taken_buffer(self) -> deque[ConsumerRecord | Message]:
+        """Removes all buffered records and returns them; each record is returned to one thread only.
+
+        Threads remove records without `_lock` and add records with it. They read `_buffer` immediately before they call
+        its method, and no thread switch occurs in between, so that no other thread uses the returned deque.
+        """
+        self._buffer, taken = deque(), self._buffer
+        return taken
 
     def _attend(self, now_s: float) -> None:
         """Calls the program's waiting callbacks, and at intervals of `_ATTENTION_S` also serves the group.
@@ -215,7 +175,8 @@ class Consumer(Client):
             except (AuthenticationError, WakeupError):
                 pass  # `Callbacks.watch` has reported it
             except KafkapyError as error:
-                self._buffer.append(error_message(kafka_error(error)))
+                message = error_message(kafka_error(error))
+                self._buffer.append(message)
             self._commit_if_due(now_s)
 
     def _refill(self, limit_s: float | None) -> bool:
@@ -228,18 +189,8 @@ class Consumer(Client):
             left_s = LONGEST_SLICE_S if end_s is None else min(max(end_s - time.monotonic(), 0), LONGEST_SLICE_S)
             with self._lock:
                 self._check_open()
-                try:
-                    self._buffer.extend(self._client.poll(left_s))
-                except NotSubscribed:
-                    time.sleep(left_s)
-                except (AuthenticationError, WakeupError):
-                    pass  # `Callbacks.watch` has reported it
-                except KafkapyError as error:
-                    self._buffer.append(error_message(kafka_error(error)))
-                if self._reports_ends:
-                    self._report_ends()
-                if not self._buffer:
-                    self._report_topics()
+                if not self._buffer:  # otherwise another thread has filled it, or has put records back
+                    self._fetch(left_s)
                 self._commit_if_due(time.monotonic())
             self._callbacks.serve()
             if self._buffer:
@@ -249,12 +200,30 @@ class Consumer(Client):
             if self._callers:
                 time.sleep(0.001)  # lets the thread run that waits for the lock
 
+    def _fetch(self, limit_s: float) -> None:
+        """Polls kafkapy's consumer for at most `limit_s` seconds, and adds the records and events to the buffer."""
+        try:
+            records = self._client.poll(limit_s)
+            self._buffer.extend(records)
+        except NotSubscribed:
+            time.sleep(limit_s)
+        except (AuthenticationError, WakeupError):
+            pass  # `Callbacks.watch` has reported it
+        except KafkapyError as error:
+            message = error_message(kafka_error(error))
+            self._buffer.append(message)
+        if self._reports_ends:
+            self._report_ends()
+        if not self._buffer:
+            self._report_topics()
+
     def _report_ends(self) -> None:
         for place, position in self._client.ends_reached():
             if self._reported_ends.get(place) != position:
                 self._reported_ends[place] = position
                 error = KafkaError(code_of("_PARTITION_EOF"))
-                self._buffer.append(error_message(error, place.topic, place.partition, position))
+                message = error_message(error, place.topic, place.partition, position)
+                self._buffer.append(message)
 
     def _report_topics(self) -> None:
         """Adds an error to the buffer for each subscribed topic that has become unavailable since the last call."""
@@ -263,7 +232,8 @@ class Consumer(Client):
             if self._reported_topics.get(topic) != error:
                 text = KafkaError(int(error)).str()
                 reason = f"Subscribed topic not available: {topic}: {text}"
-                self._buffer.append(error_message(KafkaError(int(error), reason), topic))
+                message = error_message(KafkaError(int(error), reason), topic)
+                self._buffer.append(message)
         self._reported_topics = unavailable
 
     # Subscription
@@ -292,19 +262,25 @@ class Consumer(Client):
         def subscribe() -> None:
             if not self._client.is_subscribed() and self._client.assignment():
                 self._client.assign(())
-            self._client.subscribe(subscription_of(topics), _Rebalances(self, on_assign, on_revoke, on_lost))
+            self._client.subscribe(subscription_of(topics), Rebalances(self))
+            self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
 
         self._call("Failed to set subscription: ", subscribe)
 
     def unsubscribe(self) -> None:
         """Leaves the group and drops the subscription and all partitions. Blocks."""
         self._check_open()
-        self._call("Failed to remove subscription: ", self._client.unsubscribe)
-        self._forget(None)
+
+        def unsubscribe() -> None:
+            self._client.unsubscribe()
+            self._forget(None)
+
+        self._call("Failed to remove subscription: ", unsubscribe)
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Reads exactly these partitions from their offsets, by default from their committed offsets.
 
+        If `enable.auto.commit` is on, first commits the stored offsets of the former partitions, and blocks.
         In the callback `on_assign`, it only sets where reading begins, and raises KafkaException unless the partitions
         are exactly the ones that the group has assigned. Elsewhere, while topics are subscribed, it raises
         KafkaException unless the list is empty; an empty list then has no effect.
@@ -322,13 +298,13 @@ class Consumer(Client):
                 if wanted:
                     raise local_error("_CONFLICT", "kafkapy cannot assign partitions while topics are subscribed")
                 return
+            self._commit_stored(None)
             self._client.assign(())
+            self._forget(None)
             self._client.assign([Place(each.topic, each.partition) for each in wanted])
             self._start_at(wanted)
 
         self._call("Failed to set assignment: ", assign)
-        if not self._client.is_subscribed():
-            self._forget(None)
 
     def unassign(self) -> None:
         """Stops reading all partitions. In a rebalance callback it has no effect: the group changes the assignment."""
@@ -360,9 +336,13 @@ class Consumer(Client):
         dropped = {Place(each.topic, each.partition) for each in checked(partitions)}
         if self._revoking or self._assigning is not None:
             return
-        left = [each for each in self._client.assignment() if each not in dropped]
-        self._call("Failed to incremental unassign: ", lambda: self._client.assign(left))
-        self._forget(dropped)
+
+        def unassign() -> None:
+            self._commit_stored(dropped)
+            self._client.assign([each for each in self._client.assignment() if each not in dropped])
+            self._forget(dropped)
+
+        self._call("Failed to incremental unassign: ", unassign)
 
     def assignment(self) -> list[TopicPartition]:
         """Returns the partitions that are assigned now."""
@@ -399,28 +379,41 @@ class Consumer(Client):
                 callback(self, [TopicPartition(each.topic, each.partition) for each in places])
         finally:
             self._revoking = self._in_callback = False
-            if can_commit and self._commits:
+            if can_commit:
                 self._commit_stored(set(places))
+            self._committing.drop(places, ApiError(Error.COORDINATOR_NOT_AVAILABLE))
             self._forget(set(places))
 
-    def _drop_buffered(self, places: set[Place]) -> None:
-        if self._buffer:
-            kept = [each for each in self._buffer if isinstance(each, Message) or place_of(each) not in places]
-            self._buffer.clear()
-            self._buffer.extend(kept)
+    def _drop_buffered(self, places: set[Place]) -> dict[Place, int]:
+        """Removes the buffered records of partitions; returns the first removed offset of each partition with any.
+
+        Called with `_lock`. Other threads may take the other records at the same time.
+        """
+        first: dict[Place, int] = {}
+        kept: list[ConsumerRecord | Message] = []
+        for each in self._taken_buffer() if self._buffer else ():
+            if not isinstance(each, Message) and (place := place_of(each)) in places:
+                first.setdefault(place, each.offset)
+            else:
+                kept.append(each)
+        self._buffer.extend(kept)
+        return first
 
     def _forget(self, places: set[Place] | None) -> None:
-        """Removes the buffered records and the stored positions of partitions (None: of all partitions)."""
+        """Removes the buffered records and the stored positions of partitions (None: of all partitions).
+
+        Called with `_lock`.
+        """
         if places is None:
-            self._buffer.clear()
+            self._taken_buffer()
             self._delivered.clear()
-            for kept in (self._stored, self._committed, self._reported_ends):
+            for kept in (self._stored, self._committing.committed, self._reported_ends):
                 kept.clear()
             return
         self._drop_buffered(places)
         for place in places:
             self._delivered.get(place.topic, {}).pop(place.partition, None)
-            for each in (self._stored, self._committed, self._reported_ends):
+            for each in (self._stored, self._committing.committed, self._reported_ends):
                 each.pop(place, None)
 
     # Positions
@@ -435,10 +428,14 @@ class Consumer(Client):
         prefix = f"Failed to seek to offset {partition.offset}: "
         if place not in self._client.assignment():
             raise local_error("_UNKNOWN_PARTITION", f"{prefix}Local: Unknown partition")
-        self._call(prefix, lambda: self._start_at([partition]))
-        self._drop_buffered({place})
-        self._delivered.get(place.topic, {}).pop(place.partition, None)
-        self._reported_ends.pop(place, None)
+
+        def seek() -> None:
+            self._drop_buffered({place})
+            self._start_at([partition])
+            self._delivered.get(place.topic, {}).pop(place.partition, None)
+            self._reported_ends.pop(place, None)
+
+        self._call(prefix, seek)
 
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Returns the partitions with the offset after the last message that the program has received.
@@ -455,26 +452,19 @@ class Consumer(Client):
     def pause(self, partitions: list[TopicPartition]) -> None:
         """Stops the delivery of messages of these partitions until `resume`; ignores those that are not assigned."""
         self._check_open()
-        places = self._assigned(partitions)
 
         def pause() -> None:
-            first: dict[Place, int] = {}
-            for record in self._buffer:
-                if not isinstance(record, Message):
-                    first.setdefault(place_of(record), record.offset)
+            places = self._assigned(partitions)
             self._client.pause(places)
-            for place in places:
-                if place in first:
-                    self._client.seek(place, first[place])
+            for place, offset in self._drop_buffered(set(places)).items():
+                self._client.seek(place, offset)
 
         self._call("Failed to pause partitions: ", pause)
-        self._drop_buffered(set(places))
 
     def resume(self, partitions: list[TopicPartition]) -> None:
         """Lets messages of paused partitions be delivered again. Ignores partitions that are not assigned."""
         self._check_open()
-        places = self._assigned(partitions)
-        self._call("Failed to resume partitions: ", lambda: self._client.resume(places))
+        self._call("Failed to resume partitions: ", lambda: self._client.resume(self._assigned(partitions)))
 
     def _assigned(self, partitions: list[TopicPartition]) -> list[Place]:
         assigned = self._client.assignment()
@@ -495,29 +485,42 @@ class Consumer(Client):
         if cached:
             found = self._client.watermarks(place) or (-1, -1)
             return tuple(OFFSET_INVALID if each < 0 else each for each in found)  # type: ignore[return-value]
-        left_s = time_left(timeout)
+        left_s, prefix = time_left(timeout), "Failed to get watermark offsets: "
 
         def query() -> tuple[int, int]:
+            self._require(place, left_s, prefix)
             first = self._client.beginning_offsets([place], left_s())[place]
             return first, self._client.end_offsets([place], left_s())[place]
 
-        found_now: tuple[int, int] = self._call("Failed to get watermark offsets: ", query)
+        found_now: tuple[int, int] = self._call(prefix, query)
         return found_now
 
     def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
         """Returns, for each partition, the offset of the first record with the given timestamp or a later one. Blocks.
 
-        The argument has the timestamp, in ms since 1970, in the field `offset` of each partition. The result has the
-        found offset in the field `offset`, or OFFSET_END if there is no such record.
+        The argument has the timestamp, in ms since 1970, in the field `offset` of each partition; -1 looks up the end,
+        and -2 the beginning. The result has the found offset in the field `offset`, or OFFSET_END if there is no such
+        record. Raises KafkaException if a partition does not exist.
         """
         self._check_open()
         wanted = {Place(each.topic, each.partition): each.offset for each in checked(partitions)}
-        left_s = time_left(timeout)
-        found = self._call("Failed to get offsets: ", lambda: self._client.offsets_for_times(wanted, left_s()))
+        left_s, prefix = time_left(timeout), "Failed to get offsets: "
+
+        def query() -> dict[Place, Any]:
+            for place in wanted:
+                self._require(place, left_s, prefix)
+            return self._client.offsets_for_times(wanted, left_s())
+
+        found = self._call(prefix, query)
         return [
             TopicPartition(place.topic, place.partition, OFFSET_END if each is None else each.offset)
             for place, each in ((place, found.get(place)) for place in wanted)
         ]
+
+    def _require(self, place: Place, left_s: Callable[[], float], prefix: str) -> None:
+        """Raises KafkaException, with a text that begins with `prefix`, if a partition does not exist. May block."""
+        if self._client.lacks(place, left_s):
+            raise local_error("_UNKNOWN_PARTITION", f"{prefix}Local: Unknown partition")
 
     # Commits
 
@@ -568,10 +571,9 @@ class Consumer(Client):
                 return None
             raise local_error("_NO_OFFSET", "Commit failed: Local: No offset stored")
         if asynchronous:
-            self._call("Commit failed: ", lambda: self._commit_async(wanted))
+            self._call("Commit failed: ", lambda: self._committing.send(wanted))
             return None
-        self._call("Commit failed: ", lambda: self._client.commit(wanted))
-        self._committed.update(wanted)
+        self._call("Commit failed: ", lambda: self._committing.commit(wanted))
         return partitions_of(wanted)
 
     def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
@@ -582,54 +584,41 @@ class Consumer(Client):
         found = self._call("Failed to get committed offsets: ", lambda: self._client.committed(wanted, left_s()))
         return [partition_of(place, found.get(place)) for place in wanted]
 
-    def _uncommitted(self, places: set[Place] | None) -> dict[Place, OffsetAndMetadata]:
-        """Returns the stored offsets that are not committed yet; None for `places` means all partitions."""
+    def _uncommitted(self, places: set[Place] | None, *, rewound: bool = False) -> dict[Place, OffsetAndMetadata]:
+        """Returns the stored offsets that are not committed yet; None for `places` means all partitions.
+
+        Offsets below a committed one, to which the program has gone back, are left out unless `rewound` is True.
+        """
         if self._stores:
-            for topic, offsets in self._delivered.items():
-                for number, offset in offsets.items():
+            for topic, offsets in list(self._delivered.items()):  # another thread may receive records now
+                for number, offset in list(offsets.items()):
                     self._stored[Place(topic, number)] = OffsetAndMetadata(offset + 1)
-        return {
-            place: offset
-            for place, offset in self._stored.items()
-            if (places is None or place in places) and self._committed.get(place) != offset
-        }
+        found = {}
+        for place, stored in list(self._stored.items()):
+            before = self._committing.committed.get(place)
+            if (places is None or place in places) and (
+                before is None or stored.offset > before.offset or (rewound and stored != before)
+            ):
+                found[place] = stored
+        return found
 
     def _commit_if_due(self, now_s: float) -> None:
+        self._committing.send_postponed()
         if not self._commits or now_s < self._next_commit_s:
             return
         self._next_commit_s = now_s + self._commit_interval_s
         wanted = self._uncommitted(None)
         if wanted:
-            self._commit_async(wanted)
-
-    def _commit_async(self, wanted: dict[Place, OffsetAndMetadata]) -> None:
-        def done(offsets: dict[Place, OffsetAndMetadata], error: Exception | None) -> None:
-            if error is None:
-                self._committed.update(offsets)
-            on_commit = self._on_commit
-            if on_commit is not None:
-                problem = None if error is None else kafka_error(error)
-                partitions = [with_error(each, problem) for each in partitions_of(offsets)]
-                self._callbacks.waiting.append(lambda: on_commit(problem, partitions))
-
-        self._client.commit_async(wanted, done)
+            self._committing.send(wanted)
 
     def _commit_stored(self, places: set[Place] | None) -> None:
-        """Commits the stored offsets of revoked partitions, or of all partitions (None) when the consumer closes.
+        """Commits the stored offsets of partitions that the consumer gives up, or of all partitions (None).
 
-        A failure is only reported to `on_commit`.
+        Does nothing without `enable.auto.commit`. Blocks. A failure is only reported to `on_commit`.
         """
-        wanted = self._uncommitted(places)
-        if not wanted:
-            return
-        problem: KafkaError | None = None
-        try:
-            self._client.commit(wanted)
-            self._committed.update(wanted)
-        except KafkapyError as error:
-            problem = kafka_error(error)
-        if self._on_commit is not None:
-            self._on_commit(problem, [with_error(each, problem) for each in partitions_of(wanted)])
+        wanted = self._uncommitted(places, rewound=True) if self._commits else None
+        if wanted:
+            self._committing.commit_and_report(wanted)
 
     # The group and the end
 
@@ -648,15 +637,16 @@ class Consumer(Client):
         if self._is_closed:
             return
         with self._lock:
-            if self._commits and not self._client.is_subscribed():
+            if not self._client.is_subscribed():
                 self._commit_stored(None)
+            self._committing.finish(_LONGEST_FINISH_S)
             try:
                 self._client.close()
             except KafkapyError as error:
                 raise kafka_exception(error, "Failed to close consumer: ") from error
             finally:
                 self._is_closed = True
-                self._buffer.clear()
+                self._taken_buffer()
                 self._callbacks.serve()
                 self._close_admin()
 
@@ -686,5 +676,5 @@ class Consumer(Client):
             self._callers -= 1
 
     def _statistics(self) -> str:
-        progress = Progress(self._delivered, self._stored, self._committed, self._rebalances)
+        progress = Progress(self._delivered, self._stored, self._committing.committed, self._rebalances)
         return consumer_statistics(self._settings, self._client, progress)

@@ -26,10 +26,10 @@ from kafkapy.compat.confluent_kafka._errors import (
 )
 from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_of
 from kafkapy.compat.confluent_kafka._hashing import PARTITIONERS
+from kafkapy.compat.confluent_kafka._offsets import to_commit
 from kafkapy.compat.confluent_kafka._records import Headers, Message, TopicPartition, _Fields
 from kafkapy.compat.confluent_kafka._statistics import producer_statistics
 from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
-from kafkapy.types import TopicPartition as Place
 
 OnDelivery = Callable[[KafkaError | None, Message], object]
 
@@ -112,7 +112,9 @@ class _InnerProducer(KafkapyProducer):
 
     def _on_batch_finished(self, batch: ProducerBatch) -> None:
         futures = list(batch.take_callbacks())
-        self.finished_records += batch.record_count - len(futures)
+        # Another thread may add to this number too. The sum has no call, so that no thread switch occurs within it.
+        unreported = batch.record_count - len(futures)
+        self.finished_records += unreported
         place = batch.queue.topic, batch.queue.partition
         records, size = self.sent_to.get(place, (0, 0))
         self.sent_to[place] = records + batch.record_count, size + batch.size_estimate
@@ -185,6 +187,7 @@ class Producer(Client):
         self._unknown: dict[str, deque[tuple[Any, ...]]] = {}
         self._unknown_lock = threading.Lock()
         self._unknown_count = 0
+        self._unknown_bytes = 0
         self._failed: deque[tuple[_Report, BaseException]] = deque()
         # Of the batch whose callbacks are being called.
         self._partition = -1
@@ -328,19 +331,23 @@ class Producer(Client):
         if not isinstance(timestamp, int):
             raise TypeError(f"{type(timestamp).__name__!r} object cannot be interpreted as an integer")
         _check_headers(headers)
-        if len(value or b"") + len(key or b"") > self._largest:
+        size = len(value or b"") + len(key or b"")
+        if size > self._largest:
             raise KafkaException(_TOO_LARGE)
+        # The program may change a buffer while its record waits.
+        value, key = (bytes(each) if isinstance(each, bytearray | memoryview) else each for each in (value, key))
         record = (value, key, partition, timestamp, headers, report)
         with self._unknown_lock:
             waiting = self._unknown.get(topic)
-            if waiting is not None:
+            if waiting is not None or topic not in self._client.topics:
+                if self._client.memory_used + self._unknown_bytes + size > self._most_bytes:
+                    raise BufferError("Local: Queue full")
+                if waiting is None:
+                    waiting = self._unknown[topic] = deque()
+                    threading.Thread(target=self._look_up, args=(topic,), name="kafkapy-topic", daemon=True).start()
                 waiting.append(record)
                 self._unknown_count += 1
-                return
-            if topic not in self._client.topics:
-                self._unknown[topic] = deque((record,))
-                self._unknown_count += 1
-                threading.Thread(target=self._look_up, args=(topic,), name="kafkapy-topic", daemon=True).start()
+                self._unknown_bytes += size
                 return
         self._send(topic, *record)
 
@@ -422,32 +429,45 @@ class Producer(Client):
                         self._failed.append((record[-1], error))
             else:
                 self._failed.extend((record[-1], failure) for record in records)
-            self._unknown_count -= len(records)
+            self._forget_unknown(records)
             del self._unknown[topic]  # last, so that no record of the topic overtakes these
         client._network.wake_waiters()
 
     # Delivery reports
 
     def _serve_reports(self) -> int:
-        """Calls the callbacks of the records whose outcome is known; returns their number."""
+        """Calls the callbacks of the records whose outcome is known; returns their number.
+
+        If a callback raises an exception, the next call calls the callbacks after it.
+        """
         served = 0
         finished, failed = self._client.finished, self._failed
         if not finished and not failed:
             return 0
         with self._serving:
             while finished:
-                futures, count, batch, self._latency_s = finished.popleft()
+                futures, count, batch, latency_s = finished.popleft()
+                self._latency_s = latency_s
                 self._partition = batch.queue.partition
                 self._timestamp_type = 0 if batch.log_append_time < 0 else 1
                 self._client.finished_records += count
-                for future in futures:
-                    served += 1
-                    future.notify()
+                before = served
+                try:
+                    for future in futures:
+                        served += 1
+                        future.notify()
+                except BaseException:
+                    rest = futures[served - before :]
+                    if rest:
+                        finished.appendleft((rest, len(rest), batch, latency_s))
+                        uncalled = len(rest)
+                        self._client.finished_records -= uncalled
+                    raise
             while failed:
                 report, error = failed.popleft()
-                self._partition = -1
                 if report is not None:
                     served += 1
+                    self._partition = report.partition  # the one that the program has chosen, or -1
                     report(None, error)
         return served
 
@@ -473,24 +493,30 @@ class Producer(Client):
         """Sends all records without delay, waits for their delivery, and calls the callbacks.
 
         Blocks for at most `timeout` seconds (-1: without a limit). Returns the number of records that are not delivered
-        by then.
+        by then. If delivery callbacks raise exceptions, raises the first of them at the end instead.
         """
         limit_s = seconds(timeout)
         self._check_open()
         end_s = None if limit_s is None else time.monotonic() + limit_s
+        failure: Exception | None = None
         self._client.start_flushing()
         try:
             while True:
-                self._serve_reports()
+                try:
+                    self._serve_reports()
+                except Exception as error:
+                    failure = failure or error
+                    continue
                 self._callbacks.serve()
-                if not len(self):
-                    return 0
                 left_s = None if end_s is None else end_s - time.monotonic()
-                if left_s is not None and left_s <= 0:
-                    return len(self)
+                if not len(self) or (left_s is not None and left_s <= 0):
+                    break
                 self._wait(lambda: self._has_reports() or not len(self), left_s)
         finally:
             self._client.stop_flushing()
+        if failure is not None:
+            raise failure
+        return len(self)
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         """Fails the records that have not been sent yet with `_PURGE_QUEUE`, those in flight with `_PURGE_INFLIGHT`.
@@ -508,8 +534,13 @@ class Producer(Client):
         with self._unknown_lock:
             for records in self._unknown.values():
                 self._failed.extend((record[-1], _FROM_QUEUE) for record in records)
-                self._unknown_count -= len(records)
+                self._forget_unknown(records)
                 records.clear()
+
+    def _forget_unknown(self, records: deque[tuple[Any, ...]]) -> None:
+        """Subtracts waiting records from the numbers of records and bytes that wait; called with `_unknown_lock`."""
+        self._unknown_count -= len(records)
+        self._unknown_bytes -= sum(len(value or b"") + len(key or b"") for value, key, *_ in records)
 
     def __len__(self) -> int:
         client = self._client
@@ -538,8 +569,8 @@ class Producer(Client):
 
         `group_metadata` is the result of `Consumer.consumer_group_metadata`.
         """
+        offsets = to_commit(None, positions)
         group = group_metadata_of(group_metadata)
-        offsets = {Place(each.topic, each.partition): each.offset for each in positions if each.offset >= 0}
         self._transact(lambda: self._client.send_offsets_to_transaction(offsets, group, seconds(timeout)))
 
     def commit_transaction(self, timeout: float = -1) -> None:

@@ -509,3 +509,40 @@ def test_statistics_of_a_consumer(library, bootstrap, topic, group):
     assert sum(partitions[str(number)]["app_offset"] for number in range(3)) == 20
     assert all(partitions[str(number)]["consumer_lag"] in (0, -1) for number in range(3))
     consumer.close()
+
+
+def test_the_ends_are_looked_up_by_special_timestamps(library, bootstrap, topic, consumer):
+    produce(library, bootstrap, topic, 9)
+    for timestamp, place in ((-1, 1), (-2, 0)):
+        [found] = consumer.offsets_for_times([library.top.TopicPartition(topic, 0, timestamp)], PATIENCE_S)
+        offsets = consumer.get_watermark_offsets(library.top.TopicPartition(topic, 0), PATIENCE_S)
+        assert found.offset == offsets[place]
+
+
+def test_offsets_of_a_partition_that_does_not_exist_are_refused(library, bootstrap, topic, consumer):
+    missing = library.top.TopicPartition(topic, 7, 0)
+    began_s = time.monotonic()
+    for call in (consumer.get_watermark_offsets, lambda partition: consumer.offsets_for_times([partition])):
+        with pytest.raises(library.top.KafkaException) as caught:
+            call(missing)
+        assert caught.value.args[0].code() == library.top.KafkaError._UNKNOWN_PARTITION
+        assert caught.value.args[0].str().endswith(": Local: Unknown partition")
+    assert time.monotonic() - began_s < PATIENCE_S
+
+
+def test_no_end_is_reported_at_a_position_behind_it(library, bootstrap, topic, group):
+    produce(library, bootstrap, topic, 9)
+    conf = {"bootstrap.servers": bootstrap, "group.id": group, "enable.partition.eof": True}
+    with library.top.Consumer({**conf, "auto.offset.reset": "earliest"}) as consumer:
+        consumer.assign([library.top.TopicPartition(topic, 0, 0)])
+        ends: list[int] = []
+
+        def poll() -> None:
+            message = consumer.poll(0.2)
+            if message is not None and message.error() is not None:
+                ends.append(message.offset())
+
+        wait_for(lambda: ends, poll)
+        consumer.seek(library.top.TopicPartition(topic, 0, 1000))
+        wait_for(lambda: len(ends) == 2, poll)
+        assert ends[0] == ends[1]

@@ -53,6 +53,9 @@ class Recorded:
 
     committed = offsets_for_times
 
+    def lacks(self, place: Place, left_s: Any) -> bool:
+        return False
+
     def list_groups(self, timeout: float) -> list[Any]:
         self._note(timeout)
         return []

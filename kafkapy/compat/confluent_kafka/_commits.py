@@ -1,0 +1,149 @@
+"""The commits of confluent-kafka's Consumer. Asynchronous ones wait until the coordinator of the group is known."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from kafkapy.client.coordinator import OffsetAndMetadata
+from kafkapy.compat.confluent_kafka._errors import KafkaError, kafka_error
+from kafkapy.compat.confluent_kafka._inner_consumer import InnerConsumer
+from kafkapy.compat.confluent_kafka._offsets import partitions_of
+from kafkapy.compat.confluent_kafka._records import TopicPartition, with_error
+from kafkapy.errors import ApiError, Error, KafkapyError
+from kafkapy.types import TopicPartition as Place
+
+Offsets = dict[Place, OffsetAndMetadata]
+OnCommit = Callable[[KafkaError | None, list[TopicPartition]], object]
+
+# A commit waits for the coordinator for this time at most.
+_LONGEST_WAIT_S = 60.0
+_POSTPONED = frozenset((Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS))
+
+
+class Commits:
+    """The commits of one consumer. `committed` has the last committed offset of each partition.
+
+    `on_commit` is the program's callback, or None. Its calls are added to `waiting`, which the consumer serves. The
+    methods are called while the consumer's lock is held.
+    """
+
+    def __init__(self, client: InnerConsumer, on_commit: OnCommit | None, waiting: deque[Callable[[], object]]) -> None:
+        self._client = client
+        self._on_commit = on_commit
+        self._waiting = waiting
+        self.committed: Offsets = {}
+        self._latest: Offsets = {}  # the last offset of each partition that the program has wanted to commit
+        self._postponed: Offsets = {}
+        self._postponed_until_s = 0.0
+        self._unanswered = 0  # requests
+
+    def commit(self, offsets: Offsets) -> None:
+        """Commits offsets and blocks until they are committed; raises KafkapyError."""
+        self._supersede(offsets)
+        self._client.commit(offsets)
+        self.committed.update(offsets)
+
+    def commit_and_report(self, offsets: Offsets) -> None:
+        """Commits offsets and blocks; the outcome, which may be an error, is reported to `on_commit`."""
+        try:
+            self.commit(offsets)
+        except KafkapyError as error:
+            self._report(offsets, error)
+        else:
+            self._report(offsets, None)
+
+    def send(self, offsets: Offsets) -> None:
+        """Commits offsets without blocking; the outcome is reported to `on_commit`."""
+        self._supersede(offsets)
+        try:
+            if self._client.knows_coordinator():
+                self._send(offsets)
+            else:
+                self._postpone(offsets)
+        except KafkapyError as error:
+            self._report(offsets, error)
+
+    def send_postponed(self) -> None:
+        """Sends the commits that wait for the coordinator, if it is known now; fails those that have waited too long.
+
+        Does not block.
+        """
+        if not self._postponed:
+            return
+        try:
+            is_known = self._client.knows_coordinator()
+            if is_known or time.monotonic() >= self._postponed_until_s:
+                offsets, self._postponed = self._postponed, {}
+                if is_known:
+                    self._send(offsets)
+                else:
+                    self._report(offsets, ApiError(Error.COORDINATOR_NOT_AVAILABLE))
+        except KafkapyError as error:
+            self.drop(tuple(self._postponed), error)
+
+    def finish(self, timeout_s: float) -> None:
+        """Sends the postponed commits, and blocks until all commits have an outcome, for `timeout_s` seconds at most.
+
+        The commits that are still postponed then have failed.
+        """
+        end_s = time.monotonic() + timeout_s
+        failure: KafkapyError = ApiError(Error.COORDINATOR_NOT_AVAILABLE)
+        try:
+            while (self._postponed or self._unanswered) and (left_s := end_s - time.monotonic()) > 0:
+                if self._postponed:
+                    self._client.await_coordinator(left_s)
+                    self.send_postponed()
+                self._client.await_commits(max(end_s - time.monotonic(), 0))
+        except KafkapyError as error:
+            failure = error
+        self.drop(tuple(self._postponed), failure)
+
+    def drop(self, places: Iterable[Place], error: KafkapyError) -> None:
+        """Fails the postponed commits of partitions with an error."""
+        dropped = {place: self._postponed.pop(place) for place in places if place in self._postponed}
+        if dropped:
+            self._report(dropped, error)
+
+    def _supersede(self, offsets: Offsets) -> None:
+        """Replaces the postponed commits of the same partitions, so that these cannot overwrite the new ones."""
+        self._latest.update(offsets)
+        for place in offsets:
+            self._postponed.pop(place, None)
+
+    def _send(self, offsets: Offsets) -> None:
+        # The client keeps the callback until the next poll, and must not keep a dropped consumer alive.
+        reference = weakref.ref(self)
+
+        def done(offsets: Offsets, error: Exception | None) -> None:
+            commits = reference()
+            if commits is not None:
+                commits._answered(offsets, error)
+
+        self._client.commit_async(offsets, done)
+        self._unanswered += 1
+
+    def _answered(self, offsets: Offsets, error: Exception | None) -> None:
+        self._unanswered -= 1
+        if isinstance(error, ApiError) and error.error in _POSTPONED:
+            latest = {place: offset for place, offset in offsets.items() if self._latest.get(place) == offset}
+            self._postpone(latest)
+            offsets = {place: offset for place, offset in offsets.items() if place not in latest}
+        elif error is None:
+            self.committed.update(offsets)
+        if offsets:
+            self._report(offsets, error)
+
+    def _postpone(self, offsets: Offsets) -> None:
+        if not self._postponed:
+            self._postponed_until_s = time.monotonic() + _LONGEST_WAIT_S
+        self._postponed.update(offsets)
+
+    def _report(self, offsets: Offsets, error: BaseException | None) -> None:
+        on_commit = self._on_commit
+        if on_commit is not None:
+            problem = None if error is None else kafka_error(error)
+            partitions = [with_error(each, problem) for each in partitions_of(offsets)]
+            self._waiting.append(lambda: on_commit(problem, partitions))
