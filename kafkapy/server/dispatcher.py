@@ -142,7 +142,7 @@ class Dispatcher:
         )
         if request_logger.isEnabledFor(logging.DEBUG):
             log_request(context)
-        if quotas is not None and quotas.is_limiting and not session.is_controller:
+        if quotas is not None and quotas.is_limiting and session.is_limited:
             context.cost = quotas.begin(
                 connection, context.principal, context.client_id, context.api_key, len(payload), started_ns
             )
