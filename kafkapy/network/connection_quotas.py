@@ -69,9 +69,8 @@ class ConnectionQuotas:
         self._refusals = {name: DurationWindow(monotonic_ms, window_ms) for name in listener_names}
         self._overrides_text: str = config[OVERRIDES_KEY]
         self._overrides = parse_address_limits(self._overrides_text)
-        inter_broker = config["inter.broker.listener.name"] or "PLAINTEXT"
         broker_listeners = [name for name in listener_names if name not in config.controller_listener_names]
-        self._protected = inter_broker if len(broker_listeners) > 1 else None
+        self._protected = config.inter_broker_listener_name if len(broker_listeners) > 1 else None
 
     @property
     def total(self) -> int:

@@ -43,6 +43,22 @@ def test_a_single_listener_is_not_protected() -> None:
     assert not quotas.has_room("PLAINTEXT")
 
 
+@pytest.mark.parametrize(
+    ("keys", "protected"),
+    [
+        ({"security.inter.broker.protocol": "SASL_PLAINTEXT"}, "SASL_PLAINTEXT"),
+        ({"inter.broker.listener.name": "plaintext"}, "PLAINTEXT"),
+        ({}, "PLAINTEXT"),
+    ],
+)
+def test_the_protected_listener_is_the_one_that_brokers_use(keys: dict[str, str], protected: str) -> None:
+    listeners = "PLAINTEXT://localhost:9092,SASL_PLAINTEXT://localhost:9094"
+    quotas = ConnectionQuotas(
+        BrokerConfig({"listeners": listeners, **keys}), ["PLAINTEXT", "SASL_PLAINTEXT"], monotonic_ms=0
+    )
+    assert [name for name in ("PLAINTEXT", "SASL_PLAINTEXT") if quotas.is_protected(name)] == [protected]
+
+
 def test_a_listener_has_a_limit_of_its_own() -> None:
     quotas = ConnectionQuotas(
         broker_config(**{"listener.name.plaintext.max.connections": "1"}), LISTENERS, monotonic_ms=0
