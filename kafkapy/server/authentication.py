@@ -297,7 +297,8 @@ class Authenticator:
         else:
             counts.succeeded += 1
             counts.without_reauthentication += not self._can_reauthenticate
-            self._session.principal = principal
+        # A re-authentication keeps the name, but may be by a delegation token or by a password.
+        self._session.principal = principal
         logger.debug(
             "Successfully %sauthenticated %s as %s",
             "re-" if self._is_reauthentication else "",
