@@ -7,6 +7,7 @@ quota `connection_creation_rate` is closed after a delay.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
@@ -16,6 +17,8 @@ from kafkapy.errors import ConfigError
 from kafkapy.host_names import host_addresses
 from kafkapy.metrics.duration_window import DurationWindow
 from kafkapy.network.token_bucket import TokenBucket
+
+logger = logging.getLogger("kafka.network.ConnectionQuotas")
 
 ADDRESS_IDLE_MS = 3_600_000
 OVERRIDES_KEY = "max.connections.per.ip.overrides"
@@ -166,11 +169,18 @@ class ConnectionQuotas:
                 del self._sensors[host]
 
     def address_limit(self, host: str) -> int:
-        """Returns the largest number of connections that the address may have."""
+        """Returns the largest number of connections that the address may have.
+
+        A dynamic change to a value that cannot be read, or to a host name that cannot be resolved, is logged and has no
+        effect.
+        """
         text = self._config[OVERRIDES_KEY]
         if text != self._overrides_text:
             self._overrides_text = text
-            self._overrides = parse_address_limits(text)
+            try:
+                self._overrides = parse_address_limits(text)
+            except ConfigError as error:
+                logger.error("The previous limits of addresses remain: %s", error)
         limit: int = self._overrides.get(host, self._config.max_connections_per_ip)
         return limit
 
