@@ -40,8 +40,8 @@ CONFIG = {
 class ApiServer:
     """Owns a running reactor with a dispatcher on it; `services` may be filled before the first request.
 
-    `controller` is this node's controller. `make_forwarding(post)` returns the object that forwards requests to the
-    active controller; `post` runs a function on the reactor's thread.
+    `properties` are added to the configuration. `controller` is this node's controller. `make_forwarding(post)` returns
+    the object that forwards requests to the active controller; `post` runs a function on the reactor's thread.
     """
 
     def __init__(
@@ -49,13 +49,14 @@ class ApiServer:
         modules: Mapping[ApiKey, str] = HANDLER_MODULES,
         image: MetadataImage = EMPTY_IMAGE,
         *,
+        properties: Mapping[str, str] | None = None,
         controller: Any = UNUSED,
         make_forwarding: Callable[[Callable[[Callable[[], None]], None]], Forwarding] | None = None,
     ) -> None:
         self.harness = ReactorHarness(lambda requests: self.dispatcher.dispatch(requests))
         reactor = self.harness.reactor
         self.services = Services(
-            config=BrokerConfig(CONFIG),
+            config=BrokerConfig({**CONFIG, **(properties or {})}),
             clock=SystemClock(),
             reactor=reactor,
             metadata=MetadataCache(image),

@@ -71,9 +71,8 @@ class ConnectionQuotas:
         self._refusals = {name: DurationWindow(monotonic_ms, window_ms) for name in listener_names}
         self._overrides_text: str = config[OVERRIDES_KEY]
         self._overrides = parse_address_limits(self._overrides_text)
-        inter_broker = config["inter.broker.listener.name"] or "PLAINTEXT"
         broker_listeners = [name for name in listener_names if name not in config.controller_listener_names]
-        self._protected = inter_broker if len(broker_listeners) > 1 else None
+        self._protected = config.inter_broker_listener_name if len(broker_listeners) > 1 else None
 
     @property
     def total(self) -> int:
@@ -171,8 +170,8 @@ class ConnectionQuotas:
     def address_limit(self, host: str) -> int:
         """Returns the largest number of connections that the address may have.
 
-        If a dynamic change of the overrides names a host that cannot be resolved, the former overrides still apply: an
-        error here would lose the connection that is being accepted.
+        A dynamic change to a value that cannot be read, or to a host name that cannot be resolved, is logged and has no
+        effect: an error here would lose the connection that is being accepted.
         """
         text = self._config[OVERRIDES_KEY]
         if text != self._overrides_text:
@@ -180,7 +179,7 @@ class ConnectionQuotas:
             try:
                 self._overrides = parse_address_limits(text)
             except ConfigError as error:
-                logger.error("%s", error)
+                logger.error("The previous limits of addresses remain: %s", error)
         limit: int = self._overrides.get(host, self._config.max_connections_per_ip)
         return limit
 

@@ -267,6 +267,9 @@ class AcceptorContext(_Context):
                 self.client_name = _take_bytes(shown).decode("utf-8", "replace")
                 self.is_established = True
             return _take_bytes(answer)
+        except GssError:
+            _take_bytes(answer)  # a failed step may have a token for the client, too, which SASL does not send
+            raise
         finally:
             _release_name(name)
 
@@ -289,11 +292,15 @@ class InitiatorContext(_Context):
         """
         answer = _Buffer()
         kerberos = _ObjectIdentifier(len(_KERBEROS), _KERBEROS)
-        major = _call(
-            "gss_init_sec_context", self._credential.handle, ctypes.byref(self._handle), self._target,
-            ctypes.byref(kerberos), _MUTUAL | _SEQUENCE | _INTEGRITY, 0, None,
-            ctypes.byref(_input_buffer(token)) if token else None, None, ctypes.byref(answer), None, None,
-        )  # fmt: skip
+        try:
+            major = _call(
+                "gss_init_sec_context", self._credential.handle, ctypes.byref(self._handle), self._target,
+                ctypes.byref(kerberos), _MUTUAL | _SEQUENCE | _INTEGRITY, 0, None,
+                ctypes.byref(_input_buffer(token)) if token else None, None, ctypes.byref(answer), None, None,
+            )  # fmt: skip
+        except GssError:
+            _take_bytes(answer)
+            raise
         self.is_established = not major & _CONTINUE_NEEDED
         return _take_bytes(answer)
 

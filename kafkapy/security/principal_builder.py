@@ -29,7 +29,7 @@ class AuthenticatedConnection(NamedTuple):
     listener: str
     security_protocol: str
     client_host: str  # the client's textual IP address
-    certificate_subject: str | None = None  # of the client's certificate, in the form of RFC 2253
+    certificate_subject: str | None = None  # of a client of an SSL listener, in the form of RFC 2253
     sasl_mechanism: str | None = None
 
 

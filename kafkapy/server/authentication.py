@@ -75,9 +75,15 @@ class Authenticator:
         self._principal = ANONYMOUS
         self._has_headers = False  # whether the tokens are in SaslAuthenticate requests
         self._can_reauthenticate = False
+        self._is_authenticated = False
         self._is_reauthentication = False
         self._reauthentication_began_ms: int | None = None
         self._expires_monotonic_ms: int | None = None
+
+    @property
+    def is_authenticated(self) -> bool:
+        """True once the client has proved its identity, also while it authenticates again."""
+        return self._is_authenticated
 
     def versions_sent(self) -> None:
         """Records that the client has received the versions of the APIs. Before it authenticates, it may request them
@@ -291,7 +297,8 @@ class Authenticator:
         else:
             counts.succeeded += 1
             counts.without_reauthentication += not self._can_reauthenticate
-            self._session.principal = principal
+        # A re-authentication keeps the name, but may be by a delegation token or by a password.
+        self._session.principal = principal
         logger.debug(
             "Successfully %sauthenticated %s as %s",
             "re-" if self._is_reauthentication else "",
@@ -300,6 +307,7 @@ class Authenticator:
         )
         self._mechanism = None
         self._state = _State.COMPLETE
+        self._is_authenticated = True
         self._expires_monotonic_ms = None if lifetime_ms is None else now_ms + lifetime_ms
         if lifetime_ms is None:
             self._session.authenticator = None

@@ -49,12 +49,21 @@ def is_allowed(
     return _ask(context, authorizer, [action])[0]
 
 
-def is_cluster_allowed(context: RequestContext, operation: Operation, *, log_if_denied: bool = True) -> bool:
+def is_cluster_allowed(
+    context: RequestContext, operation: Operation, *, log_if_allowed: bool = True, log_if_denied: bool = True
+) -> bool:
     """Returns whether the client may perform the operation on the cluster.
 
-    A denial is written to the audit log at INFO, or at TRACE if `log_if_denied` is False.
+    The decision is written to the audit log as by `is_allowed`.
     """
-    return is_allowed(context, operation, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=log_if_denied)
+    return is_allowed(
+        context,
+        operation,
+        ResourceType.CLUSTER,
+        CLUSTER_NAME,
+        log_if_allowed=log_if_allowed,
+        log_if_denied=log_if_denied,
+    )
 
 
 def is_any_allowed(context: RequestContext, operation: Operation, resource_type: ResourceType) -> bool:

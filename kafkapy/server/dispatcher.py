@@ -75,6 +75,8 @@ class Dispatcher:
         ControllerServices."""
         self._services = cast(Services, services)
         self._controller_listeners = frozenset(services.config.controller_listener_names)
+        # Without a class of the administrator, only SASL needs the module of principal builders.
+        self._has_own_builder = services.config.has_other_than_default("principal.builder.class")
         self._broker_apis: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)
         self._controller_apis: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)
 
@@ -104,13 +106,41 @@ class Dispatcher:
     def begin_session(self, connection: Connection) -> None:
         """Begins the session of a client whose TLS handshake is complete.
 
-        Raises ValueError if no rule maps the subject of the client's certificate to a principal.
+        Raises ValueError if no rule maps the subject of the client's certificate to a principal, or if the
+        administrator's principal builder refuses the client.
         """
         session = connection.state = self._new_session(connection)
         tls = self._services.tls_listeners
         listener_tls = None if tls is None else tls.of(connection.listener.name)
         if listener_tls is not None and connection.listener.security_protocol == "SSL":
-            session.principal = listener_tls.principal(connection.peer_certificate())
+            certificate = connection.peer_certificate()
+            session.principal = listener_tls.principal(certificate)
+            self._build_principal(connection, session, certificate)
+
+    def _build_principal(self, connection: Connection, session: Session, certificate: bytes | None) -> None:
+        """Replaces the principal of a client that does not authenticate by SASL by that of the administrator's
+        principal builder, if there is one.
+
+        Before the call, `session` has the principal by the built-in rules. `certificate` is the client's certificate
+        (DER), or None. Raises ValueError if the builder raises an exception.
+        """
+        if not self._has_own_builder:
+            return
+        from kafkapy.security.principal_builder import AuthenticatedConnection
+
+        subject = None
+        if certificate is not None:
+            from kafkapy.security.tls.certificate import subject_text
+
+            subject = subject_text(certificate)
+        listener = connection.listener
+        facts = AuthenticatedConnection(
+            session.principal, listener.name, listener.security_protocol, connection.peer_host, subject
+        )
+        try:
+            session.principal = self._services.principal_builder.build(facts)
+        except Exception as error:  # of the administrator's class
+            raise ValueError(f"the principal builder refuses the client: {error}") from error
 
     def _serve(self, request: Request, started_ns: int = 0) -> None:
         """Serves a request. `started_ns` is the time of `perf_counter_ns` when the work for it began; 0 means now."""
@@ -121,7 +151,9 @@ class Dispatcher:
         payload = request.payload
         session = connection.state
         if session is None:
-            session = connection.state = self._new_session(connection)
+            session = self._begin_plain_session(connection)
+            if session is None:
+                return
         if session.authenticator is not None and not self._is_admitted(session, request):
             return
         apis = self._controller_apis if session.is_controller else self._broker_apis
@@ -142,7 +174,7 @@ class Dispatcher:
         )
         if request_logger.isEnabledFor(logging.DEBUG):
             log_request(context)
-        if quotas is not None and quotas.is_limiting and not session.is_controller:
+        if quotas is not None and quotas.is_limiting and session.is_limited:
             context.cost = quotas.begin(
                 connection, context.principal, context.client_id, context.api_key, len(payload), started_ns
             )
@@ -177,6 +209,21 @@ class Dispatcher:
             return True
         forwarding.forward(context, context.payload, refuse)
         return False
+
+    def _begin_plain_session(self, connection: Connection) -> Session | None:
+        """Begins the session of a client without TLS, at its first request.
+
+        Closes the connection and returns None if the administrator's principal builder refuses the client.
+        """
+        session = self._new_session(connection)
+        if session.authenticator is None:
+            try:
+                self._build_principal(connection, session, None)
+            except ValueError as refusal:
+                connection.close(str(refusal))
+                return None
+        connection.state = session
+        return session
 
     def _new_session(self, connection: Connection) -> Session:
         listener = connection.listener

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from ssl import SSLContext
 from typing import Any
 
@@ -22,8 +23,8 @@ from kafkapy.config.ssl_settings import SslSettings
 from kafkapy.errors import ConfigError
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.nodes.node_thread import NodeSecurity
-from kafkapy.security.jaas import jaas_file_of, read_jaas_file
-from kafkapy.security.sasl.server_factory import jaas_entries
+from kafkapy.security.jaas import JaasEntry, jaas_file_of, read_jaas_file
+from kafkapy.security.sasl.server_factory import GSSAPI, KERBEROS_MODULE, OAUTHBEARER, jaas_entries
 from kafkapy.security.tls.native_context import make_tls_context
 from kafkapy.security.tls.python_context import client_context
 from kafkapy.security.tls.stores import file_states
@@ -32,6 +33,11 @@ from kafkapy.security.tls.tls_material import TlsMaterial, load_material
 logger = logging.getLogger("kafka.server.KafkaServer")
 
 PLAINTEXT = "PLAINTEXT"
+# The mechanisms whose credentials are not a user name and a password, and their login modules.
+_MODULES = {
+    GSSAPI: KERBEROS_MODULE,
+    OAUTHBEARER: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+}
 
 
 class ListenerClientValues:
@@ -162,9 +168,20 @@ def listener_client(config: BrokerConfig, listener_name: str, mechanism: str) ->
         return None
     entry = None
     if protocol in SASL_PROTOCOLS:
-        path = jaas_file_of(os.environ)
+        path = config.kafkapy_jaas_config_file or jaas_file_of(os.environ)
         jaas_file = None if path is None else read_jaas_file(path)
-        [entry, *_] = jaas_entries(mechanism, SaslSettings(config, listener_name), jaas_file)
+        entry = _entry_for(mechanism, jaas_entries(mechanism, SaslSettings(config, listener_name), jaas_file))
     tls = ListenerClientTls(config, listener_name) if protocol in PROTOCOLS_WITH_TLS else None
     values = ListenerClientValues(config, listener_name, mechanism)
     return ListenerClient(connection_security(values, entry, None if tls is None else tls.context), tls)
+
+
+def _entry_for(mechanism: str, entries: Sequence[JaasEntry]) -> JaasEntry:
+    """Returns the login module with the credentials for a SASL mechanism, of the modules of a login context.
+
+    As in Kafka, the modules of PLAIN and SCRAM may have the user name for each other. Returns the first module if none
+    is for the mechanism, so that the error names what is missing.
+    """
+    module = _MODULES.get(mechanism)
+    suitable = [entry for entry in entries if (entry.module == module if module else "username" in entry.options)]
+    return (suitable or entries)[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,10 @@ class QuotaListener:
             from kafkapy.server.quotas.callback import make_callback
 
             self._callback = make_callback(services.config)
-        self._has_addresses = False
+        # The quotas of addresses, by the name in the metadata (None for the default), and the addresses of the names
+        # that have been looked up. Only the reactor's thread uses them.
+        self._rates: dict[str | None, float] = {}
+        self._addresses: dict[str, list[str]] = {}
 
     def close(self) -> None:
         """Closes the object of client.quota.callback.class, if that is set. An exception of its `close` is logged."""
@@ -78,10 +82,9 @@ class QuotaListener:
         """Applies the quotas of the image on the reactor's thread."""
         quotas = image.client_quotas
         if quotas or self._services.mutation_quotas is not None or self._callback is not None:
-            rates = _address_rates(quotas)
-            self._services.reactor.post(lambda: self._apply(quotas, rates))
+            self._services.reactor.post(lambda: self._apply(quotas))
 
-    def _apply(self, quotas: Quotas, rates: dict[str | None, float]) -> None:
+    def _apply(self, quotas: Quotas) -> None:
         services, config = self._services, self._services.config
         if services.mutation_quotas is None:
             from kafkapy.server.quotas.mutation_quota import MutationQuotas
@@ -102,9 +105,51 @@ class QuotaListener:
         services.mutation_quotas.apply(quotas)
         if services.quotas is not None:
             services.quotas.apply(quotas)
-        if rates or self._has_addresses:
-            self._has_addresses = bool(rates)
-            self._connection_quotas().set_address_rates(rates)
+        rates = _address_rates(quotas)
+        if rates or self._rates:
+            self._apply_rates(rates)
+
+    def _apply_rates(self, rates: dict[str | None, float]) -> None:
+        """Applies the quotas of addresses. Those of host names follow when the handler pool has looked the names up,
+        because this thread and the quorum thread must not wait for DNS."""
+        self._rates = rates
+        names = {name for name in rates if name is not None}
+        self._addresses = {name: found for name, found in self._addresses.items() if name in names}
+        hosts = []
+        for name in names - self._addresses.keys():
+            address = _address(name)
+            if address is None:
+                hosts.append(name)
+            else:
+                self._addresses[name] = [address]
+        self._set_rates()
+        for host in hosts:
+            self._services.handler_pool.submit(partial(self._look_up, host))
+
+    def _look_up(self, host: str) -> Callable[[], None] | None:
+        """Returns a function that applies the quota of a host name to the host's addresses. It is called on the
+        reactor's thread. Returns None if the name cannot be resolved; the next change of quotas tries again.
+        """
+        try:
+            addresses = sorted({str(found[4][0]) for found in host_addresses(host)})
+        except OSError as error:
+            logger.error("The ip quota of %s is ignored: %s", host, error)
+            return None
+
+        def apply() -> None:
+            if host in self._rates:
+                self._addresses[host] = addresses
+                self._set_rates()
+
+        return apply
+
+    def _set_rates(self) -> None:
+        """Passes the quotas of the addresses that are known to the object that limits connections."""
+        by_address: dict[str | None, float] = {}
+        for name, rate in self._rates.items():
+            for address in [None] if name is None else self._addresses.get(name, ()):
+                by_address[address] = rate
+        self._connection_quotas().set_address_rates(by_address)
 
     def _make_limits(self, key: str) -> Limits:
         if self._callback is None:
@@ -131,26 +176,21 @@ class QuotaListener:
 
 
 def _address_rates(quotas: Quotas) -> dict[str | None, float]:
-    """Returns the number of connections per second that each IP address may create.
+    """Returns the number of connections per second that each IP address or host, by its name, may create.
 
-    The rate of the key None applies to every address that is not a key. Resolves host names, which may block.
+    The rate of the key None applies to every address that has none.
     """
     rates: dict[str | None, float] = {}
     for entity, values in quotas.items():
         if len(entity) == 1 and entity[0][0] == IP and CONNECTION_RATE in values:
-            name = entity[0][1]
-            for address in [None] if name is None else _addresses(name):
-                rate = values[CONNECTION_RATE]
-                rates[address] = 0 if isnan(rate) else int(rate)  # the value may differ from an integer by a little
+            rate = values[CONNECTION_RATE]
+            rates[entity[0][1]] = 0 if isnan(rate) else int(rate)  # it may differ from an integer by a little
     return rates
 
 
-def _addresses(name: str) -> list[str]:
+def _address(name: str) -> str | None:
+    """Returns the usual text of an IP address; None if `name` is a host name."""
     try:
-        return [str(ipaddress.ip_address(name))]
+        return str(ipaddress.ip_address(name))
     except ValueError:
-        try:
-            return sorted({str(found[4][0]) for found in host_addresses(name)})
-        except OSError as error:
-            logger.error("The ip quota of %s is ignored: %s", name, error)
-            return []
+        return None

@@ -36,6 +36,11 @@ class RequestFilter(Protocol):
     The authenticator of a connection is a RequestFilter.
     """
 
+    @property
+    def is_authenticated(self) -> bool:
+        """True once the client has proved its identity, also while it authenticates again."""
+        ...
+
     def admits(self, request: Request, find: Callable[[int], ServedApi | None]) -> bool:
         """Returns True if the request has to be decoded and served; otherwise the filter has handled it.
 
@@ -73,6 +78,14 @@ class Session:
         self.authenticator: RequestFilter | None = None
         self.client_software_name = ""
         self.client_software_version = ""
+
+    @property
+    def is_limited(self) -> bool:
+        """True if the quotas of clients apply to the next request: not on a listener of the controller, and not before
+        the client is authenticated, because the principal that the quotas depend on is not known yet.
+        """
+        authenticator = self.authenticator
+        return not self.is_controller and (authenticator is None or authenticator.is_authenticated)
 
 
 class RequestContext:

@@ -372,21 +372,26 @@ cdef class TlsContext(TlsSource):
         A client sends `server_name`, unless it is an IP address (RFC 6066). If `verifies_name` is set, the server's
         certificate must be for this name. Raises MemoryError.
         """
-        cdef TlsSession *session = tls_session_create(self.native, self.is_server, fd, owner)
+        cdef TlsSession *session
         cdef X509_VERIFY_PARAM *rules
-        cdef bytes name
+        cdef bytes name = None
+        if server_name is not None:
+            name = server_name.rstrip(".").encode("idna" if not server_name.isascii() else "ascii")
+        session = tls_session_create(self.native, self.is_server, fd, owner)
         if session == NULL:
             raise MemoryError()
         session.checks_peer = self.asks_for_certificates()
-        if server_name is not None:
-            name = server_name.rstrip(".").encode("idna" if not server_name.isascii() else "ascii")
+        if name is not None:
             rules = openssl.SSL_get0_param(session.ssl)
             is_address = openssl.X509_VERIFY_PARAM_set1_ip_asc(rules, name) if verifies_name else ":" in server_name
             if not is_address and not is_ipv4(server_name):
                 openssl.SSL_ctrl(session.ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_HOST_NAME, <char *> name)
-                if verifies_name:
-                    openssl.X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
-                    openssl.X509_VERIFY_PARAM_set1_host(rules, name, <size_t> len(name))
+            # Texts such as 127.1, which the system resolves like an address, are names for OpenSSL.
+            if verifies_name and not is_address:
+                openssl.X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
+                if not openssl.X509_VERIFY_PARAM_set1_host(rules, name, <size_t> len(name)):
+                    tls_session_free(session)
+                    raise MemoryError()
         return session
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from http.client import HTTPException
 from typing import NamedTuple, Protocol
 from urllib.error import URLError
 from urllib.request import Request, urlopen
@@ -179,6 +180,8 @@ def fetch_key_set(url: str) -> bytes:
             found: bytes = response.read(LARGEST_KEY_SET_BYTES + 1)
     except URLError as error:
         raise OSError(str(error.reason)) from error
+    except HTTPException as error:  # a response that is not HTTP, or ends too early
+        raise OSError(f"{type(error).__name__}: {error}") from error
     if len(found) > LARGEST_KEY_SET_BYTES:
         raise ValueError(f"the document is larger than {LARGEST_KEY_SET_BYTES} bytes")
     return found

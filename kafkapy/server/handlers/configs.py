@@ -52,7 +52,7 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
 from kafkapy.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from kafkapy.security.acl import CLUSTER_NAME, Operation, ResourceType
 from kafkapy.server.api_registry import serves
-from kafkapy.server.authorization import check_cluster, is_allowed
+from kafkapy.server.authorization import check_cluster, is_allowed, is_cluster_allowed
 from kafkapy.server.broker_loggers import alter_logger_levels, describe_loggers
 from kafkapy.server.controller_answer import answer_when_done
 from kafkapy.server.request_context import RequestContext
@@ -423,10 +423,15 @@ def _check_stores(
 ) -> None:
     """Raises ApiError if the changes set key or trust stores that a TLS listener of this broker cannot use.
 
-    If `replaces_all` is True, the changes replace all overrides of the resource.
+    If `replaces_all` is True, the changes replace all overrides of the resource. Does nothing if the client may not
+    change the configuration.
     """
     services = context.services
     if services.tls_listeners is None or resource != (BROKER_RESOURCE, str(services.node_id)):
+        return
+    # The check reads the files that the client names. A client that may not change them is refused later, by the
+    # controller, whose decision is the one in the audit log.
+    if not is_cluster_allowed(context, Operation.ALTER_CONFIGS, log_if_allowed=False, log_if_denied=False):
         return
     names = {change.name for change in changes}
     if replaces_all:

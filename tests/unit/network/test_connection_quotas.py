@@ -43,6 +43,22 @@ def test_a_single_listener_is_not_protected() -> None:
     assert not quotas.has_room("PLAINTEXT")
 
 
+@pytest.mark.parametrize(
+    ("keys", "protected"),
+    [
+        ({"security.inter.broker.protocol": "SASL_PLAINTEXT"}, "SASL_PLAINTEXT"),
+        ({"inter.broker.listener.name": "plaintext"}, "PLAINTEXT"),
+        ({}, "PLAINTEXT"),
+    ],
+)
+def test_the_protected_listener_is_the_one_that_brokers_use(keys: dict[str, str], protected: str) -> None:
+    listeners = "PLAINTEXT://localhost:9092,SASL_PLAINTEXT://localhost:9094"
+    quotas = ConnectionQuotas(
+        BrokerConfig({"listeners": listeners, **keys}), ["PLAINTEXT", "SASL_PLAINTEXT"], monotonic_ms=0
+    )
+    assert [name for name in ("PLAINTEXT", "SASL_PLAINTEXT") if quotas.is_protected(name)] == [protected]
+
+
 def test_a_listener_has_a_limit_of_its_own() -> None:
     quotas = ConnectionQuotas(
         broker_config(**{"listener.name.plaintext.max.connections": "1"}), LISTENERS, monotonic_ms=0
@@ -71,6 +87,17 @@ def test_addresses_and_their_overrides() -> None:
     assert not quotas.has_room_for("127.0.0.1")
     quotas.remove("PLAINTEXT", "127.0.0.1")
     assert quotas.has_room_for("127.0.0.1")
+
+
+def test_bad_overrides_of_a_dynamic_change_have_no_effect(caplog: pytest.LogCaptureFixture) -> None:
+    """The acceptor asks after it has accepted a client, which it would neither serve nor close."""
+    config = broker_config(**{"max.connections.per.ip.overrides": "10.0.0.5:3"})
+    quotas = ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
+    config.apply_dynamic({"max.connections.per.ip.overrides": "10.0.0.5"}, {})
+    assert [quotas.address_limit("10.0.0.5") for _ in range(2)] == [3, 3]
+    assert caplog.text.count("10.0.0.5 is not host:limit") == 1
+    config.apply_dynamic({"max.connections.per.ip.overrides": "10.0.0.5:4"}, {})
+    assert quotas.address_limit("10.0.0.5") == 4
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:x", ":5", "127.0.0.1:-1"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafkapy.security.gssapi_library import GssError
+from kafkapy.security.gssapi_library import AcceptorContext, GssError, InitiatorContext, _Buffer
 from kafkapy.security.kerberos_names import ShortNames
 from kafkapy.security.sasl.gssapi_server import GssapiServer
 from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, TemporaryFailure
@@ -81,3 +83,41 @@ def test_a_failure_that_a_client_may_try_again_is_temporary() -> None:
         server().step(b"replay")
     with pytest.raises(AuthenticationFailed):
         server().step(b"nonsense")
+
+
+class FailingLibrary:
+    """A GSSAPI library whose steps fail, and leave a token of 3 bytes that the caller has to release."""
+
+    def __init__(self) -> None:
+        self.token = ctypes.create_string_buffer(b"err")
+        self.released: list[int] = []
+
+    def _fail(self, minor: Any, *arguments: Any) -> int:
+        (answer,) = [each for each in arguments if isinstance(getattr(each, "_obj", None), _Buffer)][-1:]
+        answer._obj.length, answer._obj.value = 3, ctypes.addressof(self.token)
+        return 0xD0000
+
+    gss_accept_sec_context = gss_init_sec_context = _fail
+
+    def gss_import_name(self, minor: Any, *arguments: Any) -> int:
+        return 0
+
+    def gss_display_status(self, minor: Any, *arguments: Any) -> int:
+        return 1
+
+    def gss_release_buffer(self, minor: Any, buffer: Any) -> int:
+        self.released.append(buffer._obj.length)
+        return 0
+
+
+def test_the_token_of_a_failed_step_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each failed authentication would leak it otherwise."""
+    library = FailingLibrary()
+    monkeypatch.setattr("kafkapy.security.gssapi_library._library", lambda: library)
+    credential: Any = SimpleNamespace(handle=None)
+    contexts: list[Any] = [AcceptorContext(credential), InitiatorContext(credential, "kafka", "localhost")]
+    for context in contexts:
+        library.released.clear()
+        with pytest.raises(GssError):
+            context.step(b"token")
+        assert library.released == [3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
 import threading
 import time
 from pathlib import Path
@@ -256,6 +257,32 @@ def test_an_endpoint_that_fails_at_the_start_is_tried_again(rsa: SigningKey, cap
         time.sleep(0.01)
     source.close()
     assert "https://issuer/keys: refused" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n20\r\n{",
+        b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200 + b"\r\n",
+    ],
+)
+def test_a_response_that_is_no_proper_http_is_a_failed_retrieval(answer: bytes, caplog: Any) -> None:
+    """Any other exception would end the thread that retrieves the keys, or the start of the broker."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            client, _ = listening.accept()
+            with client:
+                client.recv(4096)
+                client.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/keys"
+        KeyEndpoint(url, SELDOM).close()
+        thread.join()
+    assert f"could not be retrieved from {url}" in caplog.text
 
 
 # -- tokens without a signature ----------------------------------------------------------------------------------------

@@ -234,6 +234,28 @@ def test_the_lifetime_of_a_session(expires_in_ms: int | None, limit_ms: int, lif
     assert (exchange.session.authenticator is None) == (lifetime_ms is None)
 
 
+@pytest.mark.parametrize("is_token_first", [True, False])
+def test_a_re_authentication_says_whether_the_client_has_used_a_token(is_token_first: bool) -> None:
+    """A client that has authenticated by a delegation token may not ask for tokens."""
+    mechanisms: list[Any] = [
+        SimpleNamespace(
+            is_complete=True,
+            principal=Principal("User", "alice", token_authenticated=is_token),
+            expires_ms=None,
+            step=lambda token: b"",
+        )
+        for is_token in (is_token_first, not is_token_first)
+    ]
+    remaining = iter(mechanisms)
+    properties = {"listener.name.sasl.plain.connections.max.reauth.ms": "5000"}
+    exchange = Exchange(MechanismMaker(lambda: next(remaining)), properties)
+    for mechanism in mechanisms:
+        exchange.shake()
+        exchange.present(b"token")
+        assert exchange.answers()[0].error_code == Error.NONE
+        assert exchange.session.principal == mechanism.principal
+
+
 def test_the_latency_of_re_authentications_is_that_of_the_last_minute() -> None:
     window = DurationWindow(0)
     assert all(map(math.isnan, window.average_and_maximum(0)))

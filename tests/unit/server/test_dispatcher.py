@@ -6,15 +6,32 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from kafkapy.config import BrokerConfig
+from kafkapy.config.listener import Listener
+from kafkapy.config.listener_security import SaslSettings
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkapy.security.principal import Principal
+from kafkapy.security.principal_builder import AuthenticatedConnection, DefaultPrincipalBuilder
+from kafkapy.security.sasl.plain_server import PlainServer
+from kafkapy.security.sasl.server_factory import MechanismMaker
+from kafkapy.security.tls.pem import parse_blocks
+from kafkapy.server.listener_authentication import ListenerAuthentication
 from tests.api_client import ApiServer, ask, request_bytes
+from tests.certificates import client_certificate
 from tests.reactor_harness import frame, receive_frame
+from tests.sasl_client import plain_token
 
 MODULE = "tests.unit.server.scripted_handlers"
 MODULES = {
@@ -119,3 +136,99 @@ def test_requests_of_one_connection_stay_in_order_across_the_pool(server: ApiSer
             stream += frame(request_bytes(ApiKey.FIND_COORDINATOR, 0, FindCoordinatorRequest(key="g"), number))
     client.sendall(stream)
     assert [int.from_bytes(receive_frame(client)[:4], "big") for _ in range(20)] == list(range(20))
+
+
+class RecordedQuotas:
+    """Quotas that limit nothing, and record the principals that requests are charged to."""
+
+    is_limiting = True
+    measures_time = False
+
+    def __init__(self) -> None:
+        self.principals: list[str] = []
+
+    def begin(
+        self, connection: object, principal: Principal, client_id: str, key: int, size: int, started_ns: int
+    ) -> None:
+        self.principals.append(str(principal))
+
+
+def test_requests_before_the_authentication_are_charged_to_nobody(server: ApiServer) -> None:
+    """The principal is not known yet. The gate would otherwise serve the client by the quotas of User:ANONYMOUS, which
+    it gets with the first request, ApiVersions."""
+    quotas: Any = RecordedQuotas()
+    services = server.services
+    services.quotas = quotas
+    settings = SaslSettings(BrokerConfig({"sasl.enabled.mechanisms": "PLAIN"}), "PLAINTEXT")
+    alice = MechanismMaker(partial(PlainServer, lambda name, password: (name, password) == ("alice", "secret")))
+    services.authentication = {
+        "PLAINTEXT": ListenerAuthentication(
+            settings, {"PLAIN": alice}, services.reactor, services.handler_pool, services.clock
+        )
+    }
+    client = socket.create_connection(("127.0.0.1", server.listen("PLAINTEXT")))
+    assert ask(client, ApiKey.API_VERSIONS, 0, ApiVersionsRequest(), ApiVersionsResponse).error_code == 0
+    assert quotas.principals == []
+    ask(client, ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
+    token = SaslAuthenticateRequest(auth_bytes=plain_token("alice", "secret"))
+    assert ask(client, ApiKey.SASL_AUTHENTICATE, 1, token, SaslAuthenticateResponse).error_code == 0
+    assert beat(client, "now").error_code == 0
+    client.close()
+    assert quotas.principals == ["User:alice"]
+
+
+class HostBuilder(DefaultPrincipalBuilder):
+    """Names clients by their address, and refuses those of a listener that it does not know."""
+
+    def build(self, connection: AuthenticatedConnection) -> Principal:
+        if connection.listener == "CONTROLLER":
+            raise LookupError("unknown listener")
+        assert connection.security_protocol == "PLAINTEXT"
+        return Principal("Host", f"{connection.client_host} {connection.principal}")
+
+
+@pytest.fixture
+def server_with_builder() -> Iterator[ApiServer]:
+    running = ApiServer(MODULES, properties={"principal.builder.class": f"{__name__}:HostBuilder"})
+    yield running
+    running.close()
+    assert running.harness.errors == []
+
+
+def test_the_principal_builder_names_clients_that_do_not_authenticate(server_with_builder: ApiServer) -> None:
+    quotas: Any = RecordedQuotas()
+    server_with_builder.services.quotas = quotas
+    client = socket.create_connection(("127.0.0.1", server_with_builder.listen("PLAINTEXT")))
+    assert beat(client, "now").error_code == 0
+    client.close()
+    assert quotas.principals == ["Host:127.0.0.1 User:ANONYMOUS"]
+
+
+def test_a_client_that_the_principal_builder_refuses_is_not_served(server_with_builder: ApiServer) -> None:
+    client = socket.create_connection(("127.0.0.1", server_with_builder.listen("CONTROLLER")))
+    client.sendall(frame(request_bytes(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())))
+    assert client.recv(1) == b""
+    client.close()
+
+
+def test_the_principal_builder_names_the_clients_of_ssl_listeners(server_with_builder: ApiServer) -> None:
+    tls: Any = SimpleNamespace(principal=lambda certificate: Principal("User", "mapped"))
+    built: list[AuthenticatedConnection] = []
+
+    def build(facts: AuthenticatedConnection) -> Principal:
+        built.append(facts)
+        return Principal("Group", "staff")
+
+    services = server_with_builder.services
+    services.tls_listeners = SimpleNamespace(of=lambda name: tls)  # type: ignore[assignment]
+    services.principal_builder = SimpleNamespace(build=build)  # type: ignore[assignment]
+    connection: Any = SimpleNamespace(
+        listener=Listener("SSL", "SSL", "", 0),
+        peer_host="10.0.0.7",
+        peer_certificate=lambda: parse_blocks(client_certificate().certificate.decode())[0].content,
+    )
+    server_with_builder.dispatcher.begin_session(connection)
+    assert str(connection.state.principal) == "Group:staff"
+    assert built == [
+        AuthenticatedConnection(Principal("User", "mapped"), "SSL", "SSL", "10.0.0.7", "CN=alice,OU=clients,O=Test")
+    ]

@@ -55,6 +55,25 @@ def test_each_listener_has_its_mechanism_and_its_credentials() -> None:
     assert mechanism is not None and mechanism.step(None) == b"\0c\0q"
 
 
+@pytest.mark.parametrize(
+    "context",
+    [
+        f'{PLAIN} username="n" password="p" user_n="p";',
+        f'{PLAIN} user_n="p"; {SCRAM} username="n" password="p";',
+        f'com.sun.security.auth.module.Krb5LoginModule required keyTab=k; {SCRAM} username="n" password="p";',
+    ],
+)
+def test_the_credentials_may_be_in_the_jaas_file_of_the_configuration(context: str, tmp_path: Path) -> None:
+    path = tmp_path / "jaas.conf"
+    path.write_text(f"KafkaServer {{ {context} }};")
+    key = "listener.name.nodes.scram-sha-256.sasl.jaas.config"
+    properties = {name: value for name, value in BASE.items() if name != key}
+    brokers = node_clients(BrokerConfig({**properties, "kafkapy.jaas.config.file": str(path)})).of_channels.brokers
+    mechanism = None if brokers is None else brokers.mechanism("localhost")
+    first = None if mechanism is None else mechanism.step(None)
+    assert first is not None and first.startswith(b"n,,n=n,r=")
+
+
 def test_plaintext_listeners_need_nothing() -> None:
     plaintext = "PLAINTEXT:PLAINTEXT,NODES:PLAINTEXT,CONTROLLER:PLAINTEXT"
     assert mechanism_names(clients(listener_security_protocol_map=plaintext)) == [None, None]

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafkapy.errors import Error
+from kafkapy.metadata.image import BROKER_RESOURCE
+from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
 from kafkapy.protocol.messages.fetch import FetchRequest
+from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.security.acl import CLUSTER_NAME, Operation, ResourceType
 from kafkapy.server.authorization import OPERATIONS_NOT_ASKED_FOR
+from kafkapy.server.handlers.configs import handle_alter_configs, handle_incremental_alter_configs
 from kafkapy.server.handlers.fetch import handle_fetch
 from kafkapy.server.handlers.metadata import handle_metadata
 from kafkapy.server.handlers.offsets import handle_offset_commit, handle_offset_fetch
@@ -191,3 +196,30 @@ def commit(harness: GroupHandlerHarness, *names: str) -> None:
     request = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, topics=topics)
     response = harness.send(handle_offset_commit, request, 8).response
     assert {each.error_code for topic in response.topics for each in topic.partitions} == {0}
+
+
+@pytest.mark.parametrize("is_incremental", [True, False])
+def test_files_of_key_stores_are_read_only_for_clients_that_may_change_them(
+    admin: AdminHarness, is_incremental: bool
+) -> None:
+    """The file may be one that the broker waits for, such as a terminal."""
+    read: list[str] = []
+    admin.services.tls_listeners = SimpleNamespace(check=lambda overrides, names: read.extend(names))
+    name = "listener.name.ssl.ssl.keystore.location"
+    request: Any
+    if is_incremental:
+        kind: Any = IncrementalAlterConfigsRequest
+        configs = [kind.AlterableConfig(name=name, config_operation=0, value="/dev/ptmx")]
+        handler: Any = handle_incremental_alter_configs
+    else:
+        kind = AlterConfigsRequest
+        configs = [kind.AlterableConfig(name=name, value="/dev/ptmx")]
+        handler = handle_alter_configs
+    request = kind(
+        resources=[kind.AlterConfigsResource(resource_type=BROKER_RESOURCE, resource_name="1", configs=configs)]
+    )
+    (refused,) = admin.send(handler, request, 1).responses
+    assert (refused.error_code, read) == (Error.CLUSTER_AUTHORIZATION_FAILED, [])
+    granted(admin).grant(Operation.ALTER_CONFIGS, CLUSTER)
+    (changed,) = admin.send(handler, request, 1).responses
+    assert (changed.error_code, read) == (Error.NONE, [name])
