@@ -370,23 +370,30 @@ cdef class TlsContext(TlsSource):
         """Returns a session for the socket `fd` of the connection `owner`.
 
         A client sends `server_name`, unless it is an IP address (RFC 6066). If `verifies_name` is set, the server's
-        certificate must be for this name. Raises MemoryError.
+        certificate must be for this name. Raises MemoryError, and UnicodeError for a text that cannot be a host name.
         """
-        cdef TlsSession *session = tls_session_create(self.native, self.is_server, fd, owner)
+        cdef TlsSession *session
         cdef X509_VERIFY_PARAM *rules
-        cdef bytes name
+        cdef bytes name = None
+        if server_name is not None:
+            name = server_name.rstrip(".").encode("idna" if not server_name.isascii() else "ascii")
+        session = tls_session_create(self.native, self.is_server, fd, owner)
         if session == NULL:
             raise MemoryError()
         session.checks_peer = self.asks_for_certificates()
-        if server_name is not None:
-            name = server_name.rstrip(".").encode("idna" if not server_name.isascii() else "ascii")
-            rules = openssl.SSL_get0_param(session.ssl)
-            is_address = openssl.X509_VERIFY_PARAM_set1_ip_asc(rules, name) if verifies_name else ":" in server_name
-            if not is_address and not is_ipv4(server_name):
-                openssl.SSL_ctrl(session.ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_HOST_NAME, <char *> name)
-                if verifies_name:
-                    openssl.X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
-                    openssl.X509_VERIFY_PARAM_set1_host(rules, name, <size_t> len(name))
+        if name is None:
+            return session
+        rules = openssl.SSL_get0_param(session.ssl)
+        if verifies_name and openssl.X509_VERIFY_PARAM_set1_ip_asc(rules, name):
+            return session
+        if not is_ipv4(server_name) and ":" not in server_name:
+            openssl.SSL_ctrl(session.ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_HOST_NAME, <char *> name)
+        if verifies_name:
+            # The certificate must contain an unusual form of an address, such as 127.1, literally.
+            openssl.X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
+            if not name or not openssl.X509_VERIFY_PARAM_set1_host(rules, name, <size_t> len(name)):
+                tls_session_free(session)
+                raise ValueError(f"a certificate cannot be checked for the host name {server_name!r}")
         return session
 
 
