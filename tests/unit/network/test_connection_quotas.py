@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from kafkapy.config import BrokerConfig
@@ -70,6 +72,22 @@ def test_addresses_and_their_overrides() -> None:
 def test_bad_overrides_name_the_key(text: str) -> None:
     with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides"):
         parse_address_limits(text)
+
+
+def test_changed_overrides_apply_once_their_names_are_resolved(caplog: pytest.LogCaptureFixture) -> None:
+    key = "max.connections.per.ip.overrides"
+    config = broker_config(**{"max.connections.per.ip": "9", key: "127.0.0.1:1"})
+    quotas = ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
+    config.apply_dynamic({key: "127.0.0.1:2"}, {})
+    assert quotas.address_limit("127.0.0.1") == 2
+    for value, expected in (("localhost:3", 3), ("host.invalid:4", 3)):
+        config.apply_dynamic({key: value}, {})
+        quotas.address_limit("127.0.0.1")
+        for thread in threading.enumerate():
+            if thread.name == "connection-limits":
+                thread.join(10)
+        assert quotas.address_limit("127.0.0.1") == expected
+    assert "host.invalid" in caplog.text
 
 
 def test_the_creation_rate_of_broker_and_listener() -> None:
