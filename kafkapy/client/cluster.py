@@ -14,6 +14,9 @@ from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.types import ZERO_UUID, TopicPartition, uuid_to_string
 
 NO_LEADER = -1
+# Brokers list all partitions of a topic. A partition number that would leave out more than so many partitions is
+# ignored, so that a response with a single partition cannot take up all memory.
+MOST_MISSING_PARTITIONS = 10_000
 LARGEST_BROKER_ID = 2**31 - 1  # the connections to coordinators have greater ids
 
 
@@ -164,7 +167,12 @@ def merge(known: Cluster, response: MetadataResponse, all_requested: bool) -> Cl
         previous = known.topics.get(name)
         if previous is not None and previous.topic_id != topic.topic_id:
             previous = None
-        found = {each.partition_index: _partition(each, previous) for each in topic.partitions}
+        end = len(topic.partitions) + MOST_MISSING_PARTITIONS
+        found = {
+            each.partition_index: _partition(each, previous)
+            for each in topic.partitions
+            if 0 <= each.partition_index < end
+        }
         ordered = tuple(
             found.get(number, PartitionInfo(number, NO_LEADER, -1)) for number in range(max(found, default=-1) + 1)
         )

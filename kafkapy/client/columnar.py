@@ -113,7 +113,12 @@ def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> 
         if is_last:
             network.try_step()  # sends the next fetch before this one is decoded
         scanned = batch.scanned
-        fetched.fill(batch)
+        try:
+            fetched.fill(batch)
+        except ApiError:
+            if len(batch):
+                break  # the caller gets the rows of earlier buffers first; then the next call raises the error again
+            raise
         with network.lock:
             network.metrics.topic(fetched.topic).records.add(batch.scanned - scanned)
             if generation != state.generation:

@@ -8,7 +8,9 @@ quota `connection_creation_rate` is closed after a delay.
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Mapping
+from threading import Thread
 
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.config import BrokerConfig
@@ -23,16 +25,16 @@ logger = logging.getLogger("kafka.network.ConnectionQuotas")
 ADDRESS_IDLE_MS = 3_600_000
 
 
-def parse_address_limits(text: str) -> dict[str, int]:
+def parse_address_limits(text: str, flags: int = 0) -> dict[str, int]:
     """Returns the limit of each IP address in `text`, the value `host:limit,...` of max.connections.per.ip.overrides.
 
-    A host name stands for all its addresses. Raises ConfigError, which names the key, for a value of another form, or
-    for a host name that cannot be resolved.
+    A host name stands for all its addresses. `flags` are those of `socket.getaddrinfo`. Raises ConfigError, which names
+    the key, for a value of another form, or for a host name that cannot be resolved.
     """
     limits: dict[str, int] = {}
     for host, limit in split_address_limits(text):
         try:
-            found = host_addresses(host)
+            found = host_addresses(host.strip("[]"), flags=flags)
         except OSError as error:
             raise ConfigError(f"Invalid value {text} for configuration {OVERRIDES_KEY}: {host}: {error}") from error
         for *_, address in found:
@@ -175,13 +177,27 @@ class ConnectionQuotas:
         """
         text = self._config[OVERRIDES_KEY]
         if text != self._overrides_text:
-            self._overrides_text = text
-            try:
-                self._overrides = parse_address_limits(text)
-            except ConfigError as error:
-                logger.error("The previous limits of addresses remain: %s", error)
+            self._change_overrides(text)
         limit: int = self._overrides.get(host, self._config.max_connections_per_ip)
         return limit
+
+    def _change_overrides(self, text: str) -> None:
+        """Makes `text` the value of max.connections.per.ip.overrides. Host names in it are resolved on another thread;
+        until then the former limits apply."""
+        self._overrides_text = text
+        try:
+            self._overrides = parse_address_limits(text, socket.AI_NUMERICHOST)
+        except ConfigError:  # it has host names, for which the reactor's thread must not wait
+            Thread(target=self._resolve_overrides, args=(text,), name="connection-limits", daemon=True).start()
+
+    def _resolve_overrides(self, text: str) -> None:
+        try:
+            found = parse_address_limits(text)
+        except ConfigError as error:
+            logger.error("%s; the former limits of addresses still apply", error)
+            return
+        if text == self._overrides_text:
+            self._overrides = found
 
     def has_room_for(self, host: str) -> bool:
         """Returns whether the address may have one more connection."""

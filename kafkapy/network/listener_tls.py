@@ -21,7 +21,7 @@ from kafkapy.security.tls.native_context import make_tls_context
 from kafkapy.security.tls.principal_mapping import MAPPING_KEY, PrincipalMapping
 from kafkapy.security.tls.reconfiguration import check_change, check_trust
 from kafkapy.security.tls.stores import file_states
-from kafkapy.security.tls.tls_material import TlsMaterial, certificate_warnings, load_material, make_factory
+from kafkapy.security.tls.tls_material import TlsMaterial, certificate_warnings, factory_has_changed, load_material
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
@@ -112,7 +112,7 @@ class ListenerTls:
     def _has_changed_files(self) -> bool:
         settings = self._material.settings
         if settings.engine_factory_class:
-            return make_factory(settings).should_be_rebuilt(settings.as_configs())
+            return factory_has_changed(settings)
         return file_states(settings) != self._material.files
 
     def _warn(self, material: TlsMaterial) -> None:

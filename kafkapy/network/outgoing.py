@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
@@ -63,19 +64,22 @@ class OutgoingConnector:
                 on_opened(addresses)
                 return
             family, address = addresses[attempt % len(addresses)]
+            name = f"outgoing-{next(self._numbers)}-{host}:{port}"
             try:
+                context = None if self._tls is None else self._tls()
                 opened = open_connecting(family, address)
+                with closed_after_error(opened):
+                    connection = self._reactor.adopt_outgoing(
+                        opened.fileno(), host, port, name, on_response=on_response, on_closed=on_closed,
+                        max_response_bytes=max_response_bytes, tls=context, tls_server_name=host,
+                        tls_verifies_name=self._verifies_name,
+                    )  # fmt: skip
             except OSError as error:
                 on_opened(error)
-                return
-            name = f"outgoing-{next(self._numbers)}-{host}:{port}"
-            on_opened(
-                self._reactor.adopt_outgoing(
-                    opened.detach(), host, port, name, on_response=on_response, on_closed=on_closed,
-                    max_response_bytes=max_response_bytes, tls=None if self._tls is None else self._tls(),
-                    tls_server_name=host, tls_verifies_name=self._verifies_name,
-                )
-            )  # fmt: skip
+            except ValueError as error:
+                on_opened(OSError(errno.EINVAL, str(error)))
+            else:
+                on_opened(connection)
 
         numeric = resolve(host, port, socket.AI_NUMERICHOST)
         if not isinstance(numeric, OSError):
@@ -100,6 +104,17 @@ def resolve(host: str, port: int, flags: int = 0) -> list[Any] | OSError:
     except OSError as error:
         return error
     return sorted(((entry[0], entry[4]) for entry in found), key=lambda entry: entry[0])
+
+
+@contextmanager
+def closed_after_error(opened: socket.socket) -> Iterator[None]:
+    """Gives up the ownership of the descriptor of `opened`, which the reactor has adopted; closes it after an error."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise
+    opened.detach()
 
 
 def open_connecting(family: int, address: Any) -> socket.socket:

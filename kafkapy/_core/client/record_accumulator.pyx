@@ -486,6 +486,8 @@ cdef class RecordAccumulator:
         return index
 
     cdef int64_t choose_partition(self, TopicQueues queues, const uint8_t *key, Py_ssize_t key_size) except -1:
+        if not queues.queues:
+            raise ValueError(f"Topic {queues.topic} has no partitions")
         if key_size >= 0 and not self.ignore_keys:
             return (murmur2_of(key, key_size) & 0x7fffffff) % <int32_t>len(queues.queues)
         if queues.sticky < 0 or queues.sticky_bytes >= self.batch_size:

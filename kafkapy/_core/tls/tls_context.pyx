@@ -370,7 +370,7 @@ cdef class TlsContext(TlsSource):
         """Returns a session for the socket `fd` of the connection `owner`.
 
         A client sends `server_name`, unless it is an IP address (RFC 6066). If `verifies_name` is set, the server's
-        certificate must be for this name. Raises MemoryError.
+        certificate must be for this name. Raises MemoryError, and UnicodeError for a text that cannot be a host name.
         """
         cdef TlsSession *session
         cdef X509_VERIFY_PARAM *rules
@@ -381,17 +381,19 @@ cdef class TlsContext(TlsSource):
         if session == NULL:
             raise MemoryError()
         session.checks_peer = self.asks_for_certificates()
-        if name is not None:
-            rules = openssl.SSL_get0_param(session.ssl)
-            is_address = openssl.X509_VERIFY_PARAM_set1_ip_asc(rules, name) if verifies_name else ":" in server_name
-            if not is_address and not is_ipv4(server_name):
-                openssl.SSL_ctrl(session.ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_HOST_NAME, <char *> name)
-            # Texts such as 127.1, which the system resolves like an address, are names for OpenSSL.
-            if verifies_name and not is_address:
-                openssl.X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
-                if not openssl.X509_VERIFY_PARAM_set1_host(rules, name, <size_t> len(name)):
-                    tls_session_free(session)
-                    raise MemoryError()
+        if name is None:
+            return session
+        rules = openssl.SSL_get0_param(session.ssl)
+        if verifies_name and openssl.X509_VERIFY_PARAM_set1_ip_asc(rules, name):
+            return session
+        if not is_ipv4(server_name) and ":" not in server_name:
+            openssl.SSL_ctrl(session.ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_HOST_NAME, <char *> name)
+        if verifies_name:
+            # The certificate must contain an unusual form of an address, such as 127.1, literally.
+            openssl.X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
+            if not name or not openssl.X509_VERIFY_PARAM_set1_host(rules, name, <size_t> len(name)):
+                tls_session_free(session)
+                raise ValueError(f"a certificate cannot be checked for the host name {server_name!r}")
         return session
 
 

@@ -125,7 +125,20 @@ def _from_factory(settings: SslSettings) -> tuple[KeyStore | None, KeyStore | No
             trust_store = read_pem_trust_store(trusted.decode())
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from error
+    except Exception as error:  # the class may fail in any way
+        raise ConfigError(f"{name}: {type(error).__name__}: {error}") from error
     return key_store, trust_store
+
+
+def factory_has_changed(settings: SslSettings) -> bool:
+    """Returns whether the class of `ssl.engine.factory.class` wants its keys and certificates to be requested again.
+    Raises ConfigError if the class raises an exception."""
+    factory = make_factory(settings)
+    name = f"{settings.prefix}ssl.engine.factory.class={settings.engine_factory_class}"
+    try:
+        return bool(factory.should_be_rebuilt(settings.as_configs()))
+    except Exception as error:  # the class may fail in any way
+        raise ConfigError(f"{name}: {type(error).__name__}: {error}") from error
 
 
 def make_factory(settings: SslSettings) -> SslEngineFactory:

@@ -44,6 +44,15 @@ def test_an_answer(known):
     assert known.topic_of_id(ID) == "t" and known.topic_of_id(OTHER_ID) is None
 
 
+@pytest.mark.parametrize("number", [-1, 2**24, 2**31 - 1])
+def test_an_impossible_partition_number_is_ignored(number):
+    response = answer()
+    response.topics[0].partitions.append(
+        MetadataResponse.MetadataResponsePartition(partition_index=number, leader_id=1, leader_epoch=5)
+    )
+    assert len(merge(bootstrap_cluster([("a", 1)]), response, False).topics["t"].partitions) == 1
+
+
 def test_an_older_epoch_is_not_believed_except_of_a_topic_made_anew(known):
     assert merge(known, answer(leader=2, epoch=4), False).leader("t", 0) == 1
     assert merge(known, answer(leader=2, epoch=6), False).leader("t", 0) == 2

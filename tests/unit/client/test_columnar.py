@@ -107,6 +107,34 @@ def test_an_error_comes_after_the_rows_before_it(brokers, consumer):
     assert poll_arrow(consumer).row_count == 10
 
 
+class DamagedBrokers(LogBrokers):
+    """Brokers whose batches at and above the offset 10 do not match their checksums."""
+
+    def _batch(self, topic_partition, offset):
+        batch = super()._batch(topic_partition, offset)
+        return batch[:-1] + b"?" if offset >= 10 else batch
+
+
+@pytest.fixture
+def damaged_brokers():
+    harness = DamagedBrokers()
+    harness.fill("t", [f"a{number}" for number in range(25)])
+    yield harness
+    harness.close()
+
+
+def test_a_damaged_batch_comes_after_the_rows_of_earlier_fetches(damaged_brokers):
+    with damaged_brokers.range_reader() as reader:
+        batches = reader.read(T0, 0, 25, max_rows=4)
+        sizes = [len(next(batches))]
+        assert reader._network.wait_until(lambda: len(reader._state.buffers) == 2, 10)  # the damaged one, too
+        sizes += [len(next(batches)), len(next(batches))]
+        with pytest.raises(ApiError) as raised:
+            next(batches)
+        assert raised.value.error is Error.CORRUPT_MESSAGE
+        assert sizes == [4, 4, 2] and reader.position == 10
+
+
 def test_a_range_is_read_from_its_start_up_to_its_end(brokers):
     with brokers.range_reader() as reader:
         assert reader.position is None

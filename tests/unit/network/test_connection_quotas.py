@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from kafkapy.config import BrokerConfig
@@ -75,6 +77,12 @@ def test_a_bad_limit_of_a_listener_prevents_the_start(key: str) -> None:
         ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
 
 
+def join_lookups() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "connection-limits":
+            thread.join(10)
+
+
 def test_addresses_and_their_overrides() -> None:
     config = broker_config(
         **{"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "127.0.0.5:3, [::1]:2"}
@@ -95,6 +103,7 @@ def test_bad_overrides_of_a_dynamic_change_have_no_effect(caplog: pytest.LogCapt
     quotas = ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
     config.apply_dynamic({"max.connections.per.ip.overrides": "10.0.0.5"}, {})
     assert [quotas.address_limit("10.0.0.5") for _ in range(2)] == [3, 3]
+    join_lookups()
     assert caplog.text.count("10.0.0.5 is not host:limit") == 1
     config.apply_dynamic({"max.connections.per.ip.overrides": "10.0.0.5:4"}, {})
     assert quotas.address_limit("10.0.0.5") == 4
@@ -106,14 +115,18 @@ def test_bad_overrides_name_the_key(text: str) -> None:
         parse_address_limits(text)
 
 
-def test_a_host_that_cannot_be_resolved_changes_no_limit() -> None:
-    """The first client after such a change had been accepted and then forgotten: it waited for ever."""
-    config = broker_config(**{"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "127.0.0.5:3"})
+def test_changed_overrides_apply_once_their_names_are_resolved(caplog: pytest.LogCaptureFixture) -> None:
+    key = "max.connections.per.ip.overrides"
+    config = broker_config(**{"max.connections.per.ip": "9", key: "127.0.0.1:1"})
     quotas = ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
-    config.apply_dynamic({"max.connections.per.ip.overrides": "a..b:2"}, {})
-    assert [quotas.has_room_for("127.0.0.5"), quotas.address_limit("127.0.0.5")] == [True, 3]
-    config.apply_dynamic({"max.connections.per.ip.overrides": "127.0.0.5:4"}, {})
-    assert quotas.address_limit("127.0.0.5") == 4
+    config.apply_dynamic({key: "127.0.0.1:2"}, {})
+    assert quotas.address_limit("127.0.0.1") == 2
+    for value, expected in (("localhost:3", 3), ("host.invalid:4", 3)):
+        config.apply_dynamic({key: value}, {})
+        quotas.address_limit("127.0.0.1")
+        join_lookups()
+        assert quotas.address_limit("127.0.0.1") == expected
+    assert "host.invalid" in caplog.text
 
 
 def test_the_creation_rate_of_broker_and_listener() -> None:

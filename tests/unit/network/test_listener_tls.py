@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from kafkapy.errors import ConfigError
 from kafkapy.network.listener_tls import TlsListeners
 from kafkapy.security.principal import ANONYMOUS, Principal
 from kafkapy.security.tls.authority import CLIENT_AUTH, SERVER_AUTH, CertificateAuthority
+from kafkapy.security.tls.engine_factory import TlsIdentity
 from kafkapy.security.tls.pem import parse_blocks
 from tests.certificates import SERVER_NAME, authority, client_certificate, server_certificate
 
@@ -96,6 +98,46 @@ def test_stores_that_cannot_be_read_leave_the_present_ones(
         tls.refresh()
     assert tls.context is first
     assert "there is no private key in PEM" in caplog.text
+
+
+class VaultFactory:
+    """A source of keys for `ssl.engine.factory.class`, whose methods fail while `failing` is one of their names."""
+
+    failing = ""
+
+    def __init__(self, configs: object) -> None:
+        pass
+
+    def _check(self, name: str) -> None:
+        if self.failing == name:
+            raise TimeoutError("the vault does not answer")
+
+    def identity(self) -> TlsIdentity:
+        self._check("identity")
+        return TlsIdentity(server_certificate().certificate, server_certificate().private_key)
+
+    def trusted_certificates(self) -> bytes:
+        return authority().certificate
+
+    def should_be_rebuilt(self, next_configs: object) -> bool:
+        self._check("should_be_rebuilt")
+        return True
+
+
+@pytest.mark.parametrize("failing", ["identity", "should_be_rebuilt"])
+def test_a_failing_class_of_keys_leaves_the_present_ones(
+    properties: dict[str, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, failing: str
+):
+    sys.modules.setdefault(VaultFactory.__module__, sys.modules[__name__])
+    tls = listener({**properties, "ssl.engine.factory.class": f"{VaultFactory.__module__}:VaultFactory"})
+    first = tls.context
+    monkeypatch.setattr(VaultFactory, "failing", failing)
+    with caplog.at_level(logging.ERROR):
+        tls.refresh()
+    assert tls.context is first
+    assert "TimeoutError: the vault does not answer" in caplog.text
+    with pytest.raises(ConfigError, match="the vault does not answer"):
+        tls.check({})
 
 
 def test_dynamic_keys_take_precedence(properties: dict[str, str], tmp_path: Path):

@@ -60,6 +60,14 @@ def test_records_of_every_form():
     assert (summaries[0].record_count, summaries[0].max_timestamp) == (3, 7)
 
 
+@pytest.mark.parametrize("key", [b"key", None])
+def test_a_record_for_a_topic_without_partitions_is_refused(key):
+    accumulator = Accumulator()
+    accumulator.add_topic("t", 0)
+    with pytest.raises(ValueError, match="Topic t has no partitions"):
+        accumulator.send("t", b"value", key)
+
+
 def test_a_batch_has_its_compression_ratio_and_the_size_of_its_largest_record():
     for codec, ratios in ((0, (1.0, 1.0)), (1, (0.0, 0.5))):
         accumulator = Accumulator(codec=codec)

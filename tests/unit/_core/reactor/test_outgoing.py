@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import socket
 import struct
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from kafkapy._core.reactor.reactor import OutgoingConnection, Request
+from kafkapy._core.tls.tls_context import TlsContext
 from kafkapy.network.outgoing import OutgoingConnector, open_connecting
 from tests.reactor_harness import TIMEOUT, ReactorHarness, frame, receive_exactly, receive_frame
 
@@ -263,6 +265,26 @@ def test_an_unknown_host_is_reported() -> None:
         )  # fmt: skip
         peer.harness.call(lambda: None)
         assert isinstance(answer[0], OSError)
+
+
+def test_a_connection_without_a_usable_context_of_tls_is_reported_and_closed() -> None:
+    def context() -> TlsContext:
+        raise OSError(errno.EACCES, "the key store cannot be read")
+
+    with running() as peer:
+        connector = OutgoingConnector(peer.harness.reactor, lambda work: work(), tls=context)
+        answer: list[OutgoingConnection | OSError] = []
+        gc.collect()  # closes what earlier tests have left
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(3):
+            peer.harness.call(
+                lambda: connector.connect(
+                    "127.0.0.1", peer.port, attempt=0, max_response_bytes=LIMIT, on_opened=answer.append,
+                    on_response=peer._note_response, on_closed=peer._note_closed,
+                )
+            )  # fmt: skip
+        assert [isinstance(each, OSError) and each.errno for each in answer] == [errno.EACCES] * 3
+        assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_the_responses_before_the_end_of_the_stream_are_delivered() -> None:

@@ -145,6 +145,14 @@ def test_a_certificate_for_another_host_is_refused(authority: CertificateAuthori
         assert receive_frame(peer.accept()) == b"a request"
 
 
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f.1"])
+def test_a_certificate_has_to_be_for_an_unusual_form_of_an_address(
+    authority: CertificateAuthority, broker: Identity, host: str
+) -> None:
+    with running(broker, authority.certificate_pem) as peer:
+        assert "hostname mismatch" in refused(peer, host).lower()
+
+
 def test_the_common_name_counts_where_no_alternative_names_exist(authority: CertificateAuthority) -> None:
     old = authority.issue("old", subject="/CN=localhost", names=())
     with running(old, authority.certificate_pem) as peer:
