@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any, Protocol
 
-from kafkapy.decimal_text import is_number
 from kafkapy.errors import ConfigError
 
 
@@ -67,24 +66,6 @@ class _Address:
 # Patterns are compiled at their first use, which most starts do not reach.
 _ENDPOINT_PATTERN = r"(?:(?:\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z\-._]*):)?(?P<port>[0-9]{1,5})"
 ADDRESS = _Address()
-
-
-class _AddressLimits:
-    """A validator of limits by address: `host:number` elements, separated by commas; host names are not resolved."""
-
-    __slots__ = ()
-
-    def __call__(self, name: str, value: str) -> None:
-        for element in filter(None, (part.strip() for part in value.split(","))):
-            host, _, limit = element.rpartition(":")
-            if not host or not is_number(limit):
-                raise invalid_value(name, value, f"{element} is not host:limit")
-
-    def __str__(self) -> str:
-        return ""
-
-
-ADDRESS_LIMITS = _AddressLimits()
 
 
 class _ZnodePath:

@@ -37,13 +37,6 @@ def test_changeable_keys_are_accepted_and_applied(name, value, per_broker):
             False,
             "Cannot update these configs at default cluster level, broker id must be specified: [listeners]",
         ),
-        (
-            "max.connections.per.ip.overrides",
-            "10.0.0.1:5,10.0.0.2",
-            False,
-            "Invalid value 10.0.0.1:5,10.0.0.2 for configuration max.connections.per.ip.overrides: 10.0.0.2 is not "
-            "host:limit",
-        ),
         ("num.io.threads", "x", True, "Invalid value x for configuration num.io.threads: Not a number of type INT"),
     ],
 )

@@ -97,18 +97,6 @@ def test_addresses_and_their_overrides() -> None:
     assert quotas.has_room_for("127.0.0.1")
 
 
-def test_bad_overrides_of_a_dynamic_change_have_no_effect(caplog: pytest.LogCaptureFixture) -> None:
-    """The acceptor asks after it has accepted a client, which it would neither serve nor close."""
-    config = broker_config(**{"max.connections.per.ip.overrides": "10.0.0.5:3"})
-    quotas = ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
-    config.apply_dynamic({"max.connections.per.ip.overrides": "10.0.0.5"}, {})
-    assert [quotas.address_limit("10.0.0.5") for _ in range(2)] == [3, 3]
-    join_lookups()
-    assert caplog.text.count("10.0.0.5 is not host:limit") == 1
-    config.apply_dynamic({"max.connections.per.ip.overrides": "10.0.0.5:4"}, {})
-    assert quotas.address_limit("10.0.0.5") == 4
-
-
 @pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:x", ":5", "127.0.0.1:-1"])
 def test_bad_overrides_name_the_key(text: str) -> None:
     with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides"):
