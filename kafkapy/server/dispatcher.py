@@ -183,9 +183,8 @@ class Dispatcher:
         except ProtocolViolation as violation:
             connection.close(f"Error getting request for apiKey: {served.key.name}, apiVersion: {version}: {violation}")
             return
-        if served.is_forwardable and not self._is_handled_here(served, context, message, payload):
-            return
-        call_handler(served, context, message)
+        if not served.is_forwardable or self._is_handled_here(served, context, message, payload):
+            call_handler(served, context, message)
         if context.cost is not None and not context.answered:
             context.cost.pause()
 
