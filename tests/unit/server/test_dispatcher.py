@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -31,7 +31,7 @@ from kafkapy.security.sasl.server_factory import MechanismMaker
 from kafkapy.security.tls.pem import parse_blocks
 from kafkapy.server.listener_authentication import ListenerAuthentication
 from kafkapy.server.quotas.request_cost import RequestCost
-from kafkapy.server.request_context import RequestContext
+from kafkapy.server.request_context import RequestContext, RequestFilter, Session
 from tests.api_client import ApiServer, ask, request_bytes
 from tests.certificates import client_certificate
 from tests.reactor_harness import frame, receive_frame
@@ -276,3 +276,19 @@ def test_the_time_in_which_a_forwarded_request_waits_for_the_controller_does_not
     server.close()
     assert server.harness.errors == []
     assert 0 < sum(quotas.percent) < wait_s * 100 / 2
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_fetch_that_has_waited_is_served_although_the_session_has_expired_since(
+    server: ApiServer, waits: bool
+) -> None:
+    served: list[object] = []
+    session = Session()
+    session.authenticator = cast(RequestFilter, SimpleNamespace(is_authenticated=True, admits=lambda *_: False))
+    connection: Any = SimpleNamespace(state=session, listener=Listener("SASL", "SASL_PLAINTEXT", "", 0), id="1")
+    connection.respond = served.append
+    payload = memoryview(bytearray(request_bytes(ApiKey.HEARTBEAT, 1, HeartbeatRequest(group_id="now", member_id="m"))))
+    request: Any = SimpleNamespace(connection=connection, payload=payload, waits=waits, waited_ms=500)
+    server.services.replica_manager = SimpleNamespace(hold_fetch=lambda held, serve: serve(held))  # type: ignore[assignment]
+    server.dispatcher.dispatch([request])
+    assert len(served) == waits
