@@ -80,6 +80,10 @@ class ListenerTls:
         if settings == self._material.settings and not self._has_changed_files():
             return
         material = load_material(settings, is_server=True)
+        self._check_change(material)
+        make_tls_context(material, is_server=True)
+
+    def _check_change(self, material: TlsMaterial) -> None:
         check_change(
             self._material,
             material,
@@ -87,16 +91,18 @@ class ListenerTls:
             allow_san_changes=self._config.for_listener(self._name, "ssl.allow.san.changes"),
             is_inter_broker=self._is_inter_broker,
         )
-        make_tls_context(material, is_server=True)
 
     def refresh(self) -> None:
-        """Reads the key store and trust store again if their configuration or files have changed. If that fails, logs
-        the error and keeps the present stores."""
+        """Reads the key store and trust store again if their configuration or files have changed. If that fails, or the
+        stores may not replace the present ones, logs the error and keeps the present stores."""
         try:
             settings = listener_ssl_settings(self._config, self._name, self._protocol)
-            if settings == self._material.settings and not self._has_changed_files():
+            has_same_settings = settings == self._material.settings
+            if has_same_settings and not self._has_changed_files():
                 return
             material = load_material(settings, is_server=True)
+            if has_same_settings:  # `check` has checked other settings when a request has set them
+                self._check_change(material)
             context = make_tls_context(material, is_server=True)
         except ConfigError as error:
             logger.error("The stores of listener %s are not changed: %s", self._name, error)

@@ -154,7 +154,8 @@ class Dispatcher:
             session = self._begin_plain_session(connection)
             if session is None:
                 return
-        if session.authenticator is not None and not self._is_admitted(session, request):
+        # The gate has admitted a fetch that has waited; as in Kafka, its answer may come after the end of the session.
+        if session.authenticator is not None and not request.waits and not self._is_admitted(session, request):
             return
         apis = self._controller_apis if session.is_controller else self._broker_apis
         try:
@@ -183,9 +184,8 @@ class Dispatcher:
         except ProtocolViolation as violation:
             connection.close(f"Error getting request for apiKey: {served.key.name}, apiVersion: {version}: {violation}")
             return
-        if served.is_forwardable and not self._is_handled_here(served, context, message, payload):
-            return
-        call_handler(served, context, message)
+        if not served.is_forwardable or self._is_handled_here(served, context, message, payload):
+            call_handler(served, context, message)
         if context.cost is not None and not context.answered:
             context.cost.pause()
 

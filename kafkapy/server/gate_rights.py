@@ -62,6 +62,13 @@ class GateRights:
         """
         self.check()
 
+    def follow_level(self) -> None:
+        """Makes the stored permissions invalid if the audit log now has a line for each permission, which the gate does
+        not write. Called after a change of the loggers' levels.
+        """
+        if audit_logger.isEnabledFor(AUDIT_LEVEL):
+            self._gate.outdate_rights()
+
     def poll(self, schedule: Callable[[int, Callable[[], None]], object]) -> None:
         """Makes the stored permissions invalid if the authorizer's answers have changed (`check`).
 

@@ -345,6 +345,8 @@ def _alter_loggers(context: RequestContext, changes: list[ConfigChange], *, vali
         return ErrorMessage(error.error, error.message)
     result = alter_logger_levels(changes, validate_only=validate_only)
     services = context.services
+    if services.gate_rights is not None:
+        services.gate_rights.follow_level()
     if isinstance(services, Services):  # a controller without the role broker has no compiled request path (the gate)
         gate = services.replica_manager.context.gate
         if gate is not None:

@@ -82,10 +82,39 @@ def test_stores_are_read_again_when_their_files_change(properties: dict[str, str
     first = tls.context
     tls.refresh()
     assert tls.context is first
-    issued = authority().issue(SERVER_NAME, 3, usages=(SERVER_AUTH, CLIENT_AUTH))
+    issued = authority().issue(SERVER_NAME, 3, hosts=("localhost", "127.0.0.1"), usages=(SERVER_AUTH, CLIENT_AUTH))
     (tmp_path / "server.pem").write_bytes(issued.private_key + issued.certificate + b"\n")
     tls.refresh()
     assert tls.context is not first
+
+
+def test_files_with_the_certificate_of_another_name_are_not_used(
+    properties: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    """A change of other keys, or SIGHUP, causes the stores to be read; no request has been checked then."""
+    strict, lenient = listener(properties), listener({**properties, "ssl.allow.dn.changes": "true"})
+    contexts = strict.context, lenient.context
+    issued = authority().issue((("CN", "other"),), 3, hosts=("localhost", "127.0.0.1"), usages=(SERVER_AUTH,))
+    (tmp_path / "server.pem").write_bytes(issued.private_key + issued.certificate)
+    with caplog.at_level(logging.ERROR):
+        strict.refresh()
+        assert "The stores of listener SSL are not changed: Keystore DistinguishedName does not match" in caplog.text
+        caplog.clear()
+        lenient.refresh()
+        assert "DistinguishedName" not in caplog.text
+    assert strict.context is contexts[0]
+
+
+def test_files_that_other_brokers_would_not_trust_are_not_used(
+    properties: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    tls = listener({**properties, "inter.broker.listener.name": "SSL"})
+    first = tls.context
+    (tmp_path / "ca.crt").write_bytes(CertificateAuthority((("CN", "Other"),), 3).certificate)
+    with caplog.at_level(logging.ERROR):
+        tls.refresh()
+    assert tls.context is first
+    assert "the key store cannot be verified by the trust store" in caplog.text
 
 
 def test_stores_that_cannot_be_read_leave_the_present_ones(
@@ -164,7 +193,7 @@ def test_each_context_is_shared(properties: dict[str, str], tmp_path: Path):
     shared: list[object] = []
     tls.share(shared.append)
     assert shared == [tls.context]
-    issued = authority().issue(SERVER_NAME, 3, usages=(SERVER_AUTH, CLIENT_AUTH))
+    issued = authority().issue(SERVER_NAME, 3, hosts=("localhost", "127.0.0.1"), usages=(SERVER_AUTH, CLIENT_AUTH))
     (tmp_path / "server.pem").write_bytes(issued.private_key + issued.certificate + b"\n")
     tls.refresh()
     assert len(shared) == 2

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import logging
 import socket
+import threading
 from collections.abc import Iterator
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,6 +19,7 @@ from kafkapy.config.listener_security import SaslSettings
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -28,6 +30,8 @@ from kafkapy.security.sasl.plain_server import PlainServer
 from kafkapy.security.sasl.server_factory import MechanismMaker
 from kafkapy.security.tls.pem import parse_blocks
 from kafkapy.server.listener_authentication import ListenerAuthentication
+from kafkapy.server.quotas.request_cost import RequestCost
+from kafkapy.server.request_context import RequestContext, RequestFilter, Session
 from tests.api_client import ApiServer, ask, request_bytes
 from tests.certificates import client_certificate
 from tests.reactor_harness import frame, receive_frame
@@ -232,3 +236,59 @@ def test_the_principal_builder_names_the_clients_of_ssl_listeners(server_with_bu
     assert built == [
         AuthenticatedConnection(Principal("User", "mapped"), "SSL", "SSL", "10.0.0.7", "CN=alice,OU=clients,O=Test")
     ]
+
+
+class TimedQuotas:
+    """Quotas of request time that limit nothing, and record the time in percent of a second."""
+
+    is_limiting = measures_time = True
+
+    def __init__(self) -> None:
+        self.percent: list[float] = []
+
+    def begin(
+        self, connection: object, principal: Principal, client_id: str, key: int, size: int, started_ns: int
+    ) -> RequestCost:
+        sensors: Any = self
+        return RequestCost(sensors, principal, client_id, size, started_ns, is_exempt=False)
+
+    def record(self, key: str, principal: Principal, client_id: str, value: float) -> int:
+        self.percent.append(value)
+        return 0
+
+
+def test_the_time_in_which_a_forwarded_request_waits_for_the_controller_does_not_count() -> None:
+    wait_s = 0.3
+    server: ApiServer
+
+    def forward(context: RequestContext, payload: bytes, refuse: object) -> None:
+        def answer() -> None:
+            server.harness.call(lambda: context.respond(ElectLeadersResponse()))
+
+        threading.Timer(wait_s, answer).start()
+
+    inactive: Any = SimpleNamespace(is_active=False)
+    forwarding: Any = SimpleNamespace(forward=forward, controller_versions={})
+    server = ApiServer(controller=inactive, make_forwarding=lambda post: forwarding)
+    quotas: Any = TimedQuotas()
+    server.services.quotas = quotas
+    ask(server.connect(), ApiKey.ELECT_LEADERS, 2, ElectLeadersRequest(), ElectLeadersResponse)
+    server.close()
+    assert server.harness.errors == []
+    assert 0 < sum(quotas.percent) < wait_s * 100 / 2
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_fetch_that_has_waited_is_served_although_the_session_has_expired_since(
+    server: ApiServer, waits: bool
+) -> None:
+    served: list[object] = []
+    session = Session()
+    session.authenticator = cast(RequestFilter, SimpleNamespace(is_authenticated=True, admits=lambda *_: False))
+    connection: Any = SimpleNamespace(state=session, listener=Listener("SASL", "SASL_PLAINTEXT", "", 0), id="1")
+    connection.respond = served.append
+    payload = memoryview(bytearray(request_bytes(ApiKey.HEARTBEAT, 1, HeartbeatRequest(group_id="now", member_id="m"))))
+    request: Any = SimpleNamespace(connection=connection, payload=payload, waits=waits, waited_ms=500)
+    server.services.replica_manager = SimpleNamespace(hold_fetch=lambda held, serve: serve(held))  # type: ignore[assignment]
+    server.dispatcher.dispatch([request])
+    assert len(served) == waits

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from kafkapy._core.gate.data_gate import DataGate
 from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.errors import Error
 from kafkapy.metadata.image import (
@@ -17,6 +18,7 @@ from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.protocol.messages.list_config_resources import ListConfigResourcesRequest
+from kafkapy.server.gate_rights import GateRights
 from kafkapy.server.handlers.configs import (
     handle_alter_configs,
     handle_describe_configs,
@@ -24,6 +26,7 @@ from kafkapy.server.handlers.configs import (
     handle_list_config_resources,
 )
 from tests.harness.admin import AdminHarness, error_of
+from tests.harness.granted_operations import GrantedOperations
 
 SET, DELETE = 0, 1
 
@@ -150,6 +153,20 @@ def test_levels_of_loggers_are_set_and_inherited(harness):
     assert alter(harness, BROKER_LOGGER_RESOURCE, "1", (name, SET, "LOUD"))[0] is Error.INVALID_CONFIG
     assert alter(harness, BROKER_LOGGER_RESOURCE, "1", ("no.such", SET, "INFO"))[0] is Error.INVALID_CONFIG
     assert alter(harness, BROKER_LOGGER_RESOURCE, "1", ("root", DELETE, None))[0] is Error.INVALID_REQUEST
+
+
+def test_the_gate_serves_nobody_by_stored_permissions_once_permissions_are_logged(harness):
+    gate = DataGate(lambda *_: None, lambda *_: None, fetch_max_bytes=1)
+    harness.services.gate_rights = GateRights(gate, GrantedOperations())
+    before = gate.rights_generation
+    name = "kafka.authorizer.logger"
+    assert alter(harness, BROKER_LOGGER_RESOURCE, "1", (name, SET, "WARN")) == (Error.NONE, None)
+    assert gate.rights_generation == before
+    try:
+        assert alter(harness, BROKER_LOGGER_RESOURCE, "1", (name, SET, "DEBUG")) == (Error.NONE, None)
+    finally:
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    assert gate.rights_generation > before
 
 
 @pytest.mark.parametrize("version", [0, 1])
