@@ -124,11 +124,12 @@ class ClassicMembership(GroupMembership):
             self.reason = "need to revoke partitions and re-join"
 
     def run(self, monotonic_ms: int) -> int:
-        if self.phase is Phase.UNJOINED or self.fatal is not None or self.failure is not None:
+        must_not_join = self.failure is not None and self.phase is not Phase.STABLE
+        if self.phase is Phase.UNJOINED or self.fatal is not None or must_not_join:
             return NEVER
         node_id = self.coordinator_node(monotonic_ms)
         if node_id is None:
-            return self._coordinator.next_attempt_ms(monotonic_ms)
+            return NEVER if self.failure is not None else self._coordinator.next_attempt_ms(monotonic_ms)
         if self.phase is Phase.JOINING:
             if monotonic_ms < self._not_before_ms:
                 return self._not_before_ms

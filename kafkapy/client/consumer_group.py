@@ -336,6 +336,7 @@ class ConsumerGroup:
         with self._network.lock:
             membership.send_leave("the consumer unsubscribed from all topics", lambda: has_left.append(True))
             membership.forget_membership(lost=False)
+            membership.failure = None  # of the group that was left
         self._network.wait_until(lambda: bool(has_left), min(timeout_s, LONGEST_LEAVING_S))
 
     def close(self, timeout_s: float) -> None:

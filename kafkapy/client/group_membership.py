@@ -111,8 +111,11 @@ class GroupMembership(ABC):
     def coordinator_node(self, monotonic_ms: int) -> int | None:
         """Returns the coordinator's node id, or None while the coordinator is being looked up.
 
-        If a lookup was refused, returns None and sets `failure`. A later call looks the coordinator up again.
+        If a lookup was refused, returns None and sets `failure`. A later call looks the coordinator up again, once
+        `poll` has raised the failure; the error of a lookup that another caller has begun is left to that caller.
         """
+        if self.failure is not None and self._coordinator.fatal is not None:
+            return None
         try:
             return self._coordinator.node(monotonic_ms)
         except ApiError as error:

@@ -16,6 +16,7 @@ from kafkapy.config.listener import Listener
 from kafkapy.config.listener_security import uses_sasl
 from kafkapy.host_names import host_addresses
 from kafkapy.network.connection_quotas import ConnectionQuotas
+from kafkapy.security.principal_builder import PRINCIPAL_BUILDER_KEY
 
 if TYPE_CHECKING:
     from kafkapy._core.tls.tls_acceptor import RefusalReport, TlsAcceptor
@@ -134,8 +135,11 @@ class Acceptor:
         self._is_held = False  # the thread of TLS begins no handshake
         self._throttled: set[int] = set()  # descriptors of accepted connections that wait to be closed
         # Compiled code (the gate) serves usual Produce and Fetch requests. Clients of a controller's listener may not
-        # access the broker's partitions.
-        self._is_gated = listener.name not in config.controller_listener_names
+        # access the broker's partitions. A principal builder of the administrator is asked in Python about clients that
+        # neither TLS nor SASL identifies.
+        has_builder = config.has_other_than_default(PRINCIPAL_BUILDER_KEY)
+        asks_builder = has_builder and tls is None and not uses_sasl(listener)
+        self._is_gated = listener.name not in config.controller_listener_names and not asks_builder
         # The largest frame of a client that has not proved its identity; None if clients need not prove it.
         self._max_token_bytes: int | None = (
             config.for_listener(listener.name, "sasl.server.max.receive.size") if uses_sasl(listener) else None

@@ -8,38 +8,17 @@ quota `connection_creation_rate` is closed after a delay.
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Mapping
-from threading import Thread
 
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.config import BrokerConfig
-from kafkapy.config.address_limits import OVERRIDES_KEY, split_address_limits
-from kafkapy.errors import ConfigError
-from kafkapy.host_names import host_addresses
 from kafkapy.metrics.duration_window import DurationWindow
+from kafkapy.network.address_overrides import AddressOverrides
 from kafkapy.network.token_bucket import TokenBucket
 
 logger = logging.getLogger("kafka.network.ConnectionQuotas")
 
 ADDRESS_IDLE_MS = 3_600_000
-
-
-def parse_address_limits(text: str, flags: int = 0) -> dict[str, int]:
-    """Returns the limit of each IP address in `text`, the value `host:limit,...` of max.connections.per.ip.overrides.
-
-    A host name stands for all its addresses. `flags` are those of `socket.getaddrinfo`. Raises ConfigError, which names
-    the key, for a value of another form, or for a host name that cannot be resolved.
-    """
-    limits: dict[str, int] = {}
-    for host, limit in split_address_limits(text):
-        try:
-            found = host_addresses(host.strip("[]"), flags=flags)
-        except OSError as error:
-            raise ConfigError(f"Invalid value {text} for configuration {OVERRIDES_KEY}: {host}: {error}") from error
-        for *_, address in found:
-            limits[str(address[0])] = limit
-    return limits
 
 
 class ConnectionQuotas:
@@ -71,8 +50,7 @@ class ConnectionQuotas:
         # How long listeners have waited, and after how long connections of addresses beyond their rate were closed.
         self._waits = {name: DurationWindow(monotonic_ms, window_ms) for name in listener_names}
         self._refusals = {name: DurationWindow(monotonic_ms, window_ms) for name in listener_names}
-        self._overrides_text: str = config[OVERRIDES_KEY]
-        self._overrides = parse_address_limits(self._overrides_text)
+        self._overrides = AddressOverrides(config)
         broker_listeners = [name for name in listener_names if name not in config.controller_listener_names]
         self._protected = config.inter_broker_listener_name if len(broker_listeners) > 1 else None
 
@@ -170,34 +148,8 @@ class ConnectionQuotas:
                 del self._sensors[host]
 
     def address_limit(self, host: str) -> int:
-        """Returns the largest number of connections that the address may have.
-
-        A dynamic change to a value that cannot be read, or to a host name that cannot be resolved, is logged and has no
-        effect: an error here would lose the connection that is being accepted.
-        """
-        text = self._config[OVERRIDES_KEY]
-        if text != self._overrides_text:
-            self._change_overrides(text)
-        limit: int = self._overrides.get(host, self._config.max_connections_per_ip)
-        return limit
-
-    def _change_overrides(self, text: str) -> None:
-        """Makes `text` the value of max.connections.per.ip.overrides. Host names in it are resolved on another thread;
-        until then the former limits apply."""
-        self._overrides_text = text
-        try:
-            self._overrides = parse_address_limits(text, socket.AI_NUMERICHOST)
-        except ConfigError:  # it has host names, for which the reactor's thread must not wait
-            Thread(target=self._resolve_overrides, args=(text,), name="connection-limits", daemon=True).start()
-
-    def _resolve_overrides(self, text: str) -> None:
-        try:
-            found = parse_address_limits(text)
-        except ConfigError as error:
-            logger.error("%s; the former limits of addresses still apply", error)
-            return
-        if text == self._overrides_text:
-            self._overrides = found
+        """Returns the largest number of connections that the address may have."""
+        return self._overrides.get(host, self._config.max_connections_per_ip)
 
     def has_room_for(self, host: str) -> bool:
         """Returns whether the address may have one more connection."""

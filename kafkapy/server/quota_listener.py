@@ -65,6 +65,8 @@ class QuotaListener:
         # that have been looked up. Only the reactor's thread uses them.
         self._rates: dict[str | None, float] = {}
         self._addresses: dict[str, list[str]] = {}
+        self._wanted_hosts: set[str] = set()
+        self._is_looking_up = False
 
     def close(self) -> None:
         """Closes the object of client.quota.callback.class, if that is set. An exception of its `close` is logged."""
@@ -112,34 +114,40 @@ class QuotaListener:
     def _apply_rates(self, rates: dict[str | None, float]) -> None:
         """Applies the quotas of addresses. Those of host names follow when the handler pool has looked the names up,
         because this thread and the quorum thread must not wait for DNS."""
-        self._rates = rates
+        previous, self._rates = self._rates, rates
         names = {name for name in rates if name is not None}
         self._addresses = {name: found for name, found in self._addresses.items() if name in names}
         hosts = []
-        for name in names - self._addresses.keys():
+        for name in names:
             address = _address(name)
-            if address is None:
-                hosts.append(name)
-            else:
+            if address is not None:
                 self._addresses[name] = [address]
+            elif name not in self._addresses or rates[name] != previous.get(name):
+                hosts.append(name)
         self._set_rates()
-        for host in hosts:
-            self._services.handler_pool.submit(partial(self._look_up, host))
+        self._wanted_hosts.update(hosts)
+        if self._wanted_hosts and not self._is_looking_up:
+            self._is_looking_up = True
+            self._services.handler_pool.submit(partial(self._look_up, sorted(self._wanted_hosts)))
+            self._wanted_hosts.clear()
 
-    def _look_up(self, host: str) -> Callable[[], None] | None:
-        """Returns a function that applies the quota of a host name to the host's addresses. It is called on the
-        reactor's thread. Returns None if the name cannot be resolved; the next change of quotas tries again.
+    def _look_up(self, hosts: list[str]) -> Callable[[], None]:
+        """Returns a function that applies the quotas of host names to the hosts' addresses. It is called on the
+        reactor's thread. A name that cannot be resolved is left out; the next change of its quota tries again.
+
+        One thread looks up all names one after the other, so that slow name servers leave the others to the clients.
         """
-        try:
-            addresses = sorted({str(found[4][0]) for found in host_addresses(host)})
-        except OSError as error:
-            logger.error("The ip quota of %s is ignored: %s", host, error)
-            return None
+        looked_up: dict[str, list[str]] = {}
+        for host in hosts:
+            try:
+                looked_up[host] = sorted({str(found[4][0]) for found in host_addresses(host)})
+            except OSError as error:
+                logger.error("The ip quota of %s is ignored: %s", host, error)
 
         def apply() -> None:
-            if host in self._rates:
-                self._addresses[host] = addresses
-                self._set_rates()
+            self._is_looking_up = False
+            self._addresses |= {host: found for host, found in looked_up.items() if host in self._rates}
+            self._apply_rates(self._rates)  # looks up the names that have been added meanwhile
 
         return apply
 

@@ -13,7 +13,7 @@ from kafkapy.errors import ConfigError
 from kafkapy.host_names import host_addresses
 from kafkapy.http.serving import is_loopback, listen
 from kafkapy.metrics.http_server import bind
-from kafkapy.network.connection_quotas import parse_address_limits
+from kafkapy.network.address_overrides import parse_address_limits
 from kafkapy.network.outgoing import resolve
 from kafkapy.tools.bootstrap import connection_failures
 from tests.style.sources import PACKAGE

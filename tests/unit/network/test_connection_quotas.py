@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from kafkapy.config import BrokerConfig
 from kafkapy.errors import ConfigError
-from kafkapy.network.connection_quotas import ConnectionQuotas, parse_address_limits
+from kafkapy.network.connection_quotas import ConnectionQuotas
 
 LISTENERS = ["PLAINTEXT", "EXTERNAL"]
 
@@ -77,12 +75,6 @@ def test_a_bad_limit_of_a_listener_prevents_the_start(key: str) -> None:
         ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
 
 
-def join_lookups() -> None:
-    for thread in threading.enumerate():
-        if thread.name == "connection-limits":
-            thread.join(10)
-
-
 def test_addresses_and_their_overrides() -> None:
     config = broker_config(
         **{"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "127.0.0.5:3, [::1]:2"}
@@ -95,26 +87,6 @@ def test_addresses_and_their_overrides() -> None:
     assert not quotas.has_room_for("127.0.0.1")
     quotas.remove("PLAINTEXT", "127.0.0.1")
     assert quotas.has_room_for("127.0.0.1")
-
-
-@pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:x", ":5", "127.0.0.1:-1"])
-def test_bad_overrides_name_the_key(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides"):
-        parse_address_limits(text)
-
-
-def test_changed_overrides_apply_once_their_names_are_resolved(caplog: pytest.LogCaptureFixture) -> None:
-    key = "max.connections.per.ip.overrides"
-    config = broker_config(**{"max.connections.per.ip": "9", key: "127.0.0.1:1"})
-    quotas = ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
-    config.apply_dynamic({key: "127.0.0.1:2"}, {})
-    assert quotas.address_limit("127.0.0.1") == 2
-    for value, expected in (("localhost:3", 3), ("host.invalid:4", 3)):
-        config.apply_dynamic({key: value}, {})
-        quotas.address_limit("127.0.0.1")
-        join_lookups()
-        assert quotas.address_limit("127.0.0.1") == expected
-    assert "host.invalid" in caplog.text
 
 
 def test_the_creation_rate_of_broker_and_listener() -> None:
