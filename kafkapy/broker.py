@@ -39,6 +39,7 @@ from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.dynamic_config_listener import DynamicConfigListener
 from kafkapy.server.node_authorizer import follow_acls, split_early
 from kafkapy.server.quota_listener import QuotaListener
+from kafkapy.server.tiered_topics import refuse_tiered_topics
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import Clock, SystemClock, TopicPartition
 
@@ -163,6 +164,7 @@ class Broker(ClusterNode):
         if config.kafkapy_metrics_listener:
             self._metrics_server = _bind_metrics(config)
         quorum, image = open_quorum(self._foundation)
+        refuse_tiered_topics(image, config.node_id)
         self.cluster_id = quorum.config.cluster_id
         parts = self._parts = build_parts(
             self._foundation, quorum, self.cluster_id, self._policies, self._fail, self._tls
@@ -179,7 +181,6 @@ class Broker(ClusterNode):
         clean_broker_epoch = log_manager.take_clean_shutdown_markers()
         if quorum.is_alone:
             self._load_logs(image)
-            self._raise_fatal()
             parts.controller.start(image)
             if parts.services.authorizer is not None:
                 follow_acls(parts.services.authorizer, parts.controller, config.node_id).result()
@@ -193,7 +194,6 @@ class Broker(ClusterNode):
         image = parts.controller.follow(changes).result()
         if not quorum.is_alone:
             self._load_logs(image)
-            self._raise_fatal()
         self._descriptors.warn_at_start(len(log_manager.logs()))
         parts.publisher.take_over(image)
         quotas = self._quotas = QuotaListener(parts.services, lambda: self.socket_server.quotas, parts.gate)
@@ -330,8 +330,13 @@ class Broker(ClusterNode):
             raise self._fatal
 
     def _load_logs(self, image: MetadataImage) -> None:
-        """Loads the logs, by the configuration that the image has for this broker and for the topics."""
+        """Loads the logs, by the configuration that the image has for this broker and for the topics.
+
+        Raises ConfigError for topics in tiered storage, of which a broker of a larger cluster may learn only now, and
+        the first fatal failure.
+        """
         topics, node_id = image.topics, self.config.node_id
+        refuse_tiered_topics(image, node_id)
         DynamicConfigListener(self.config, node_id, lambda: None).apply(image)
 
         def is_stray(topic_id: bytes | None, partition: TopicPartition) -> bool:
@@ -342,6 +347,7 @@ class Broker(ClusterNode):
 
         publisher = self.parts.publisher
         self.log_manager.startup(lambda topic: publisher.topic_config(image, topic), is_stray, is_assigned)
+        self._raise_fatal()
 
     def _metrics_routes(self) -> Mapping[str, Route]:
         """Returns the functions that make the pages of the metrics listener, by path.

@@ -210,7 +210,8 @@ def sentence(error: Exception) -> str:
 def node_of(config: BrokerConfig, stop_request: StopRequest) -> Broker | ControllerNode:
     """Returns a broker or a controller, according to process.roles.
 
-    After a fatal failure the node calls `stop_request.make()`, so that the process ends.
+    After a fatal failure the node calls `stop_request.make()`, so that the process ends. Raises ConfigError for a
+    plug-in that cannot be constructed.
     """
     if config.is_broker:
         from kafkapy.broker import Broker
@@ -284,7 +285,11 @@ def run_node(invocation: Invocation) -> int:
     stop_request = StopRequest()
     if invocation.ends_with_input:
         call_at_end_of_input(stop_request.make)
-    broker = node_of(config, stop_request)
+    try:
+        broker = node_of(config, stop_request)
+    except ConfigError as error:  # of a plug-in of a controller
+        print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
+        return 1
     try:
         broker.start()
     except StopRequested:

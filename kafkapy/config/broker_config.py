@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from copy import copy
+from threading import RLock
 from typing import Any
 
 from kafkapy.config import consistency, role_rules, startup_rules
@@ -54,11 +55,13 @@ class BrokerConfig(BrokerKeys):
 
     Owns the texts of the file (`originals`) and of the dynamic configuration, and the values parsed from them.
     `apply_dynamic` replaces all values by one assignment, so that any thread may read them. A value that a caller
-    stores does not follow later changes.
+    stores does not follow later changes. `_lock` guards changes, which several threads may make: one applies the
+    metadata, another reads the file again.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         """Parses and checks `properties`. Raises ConfigError for values that the broker cannot or must not serve."""
+        self._lock = RLock()
         self.originals: dict[str, str] = _with_both_ids(properties)
         self.dynamic_broker: dict[str, str] = {}
         self.dynamic_default: dict[str, str] = {}
@@ -134,6 +137,10 @@ class BrokerConfig(BrokerKeys):
         Returns the keys whose value changed, and a sentence for each text that cannot be parsed. Such a text is
         ignored, as in Kafka, because refusing it would prevent the broker from starting.
         """
+        with self._lock:
+            return self._apply_dynamic(default, broker)
+
+    def _apply_dynamic(self, default: Mapping[str, str], broker: Mapping[str, str]) -> tuple[set[str], list[str]]:
         values = dict(self._static)
         complaints: list[str] = []
         for texts in (default, broker):
@@ -171,6 +178,10 @@ class BrokerConfig(BrokerKeys):
         through the protocol still override the file.
         """
         fresh = BrokerConfig(properties)
+        with self._lock:
+            return self._replace_file(fresh)
+
+    def _replace_file(self, fresh: BrokerConfig) -> tuple[set[str], set[str]]:
         static, originals = dict(self._static), dict(self.originals)
         fixed: set[str] = set()
         for name, row in STATIC_ROWS.items():

@@ -11,6 +11,8 @@ from kafkapy.config.topic_keys import TopicKeys
 from kafkapy.config.value import default_value, parse_value
 from kafkapy.errors import ApiError, ConfigError, Error
 
+REMOTE_STORAGE = "remote.storage.enable"
+
 
 class TopicConfig(TopicKeys):
     """The typed values of every topic key for one topic: `topic_config.segment_bytes`, or `topic_config[name]`.
@@ -62,7 +64,7 @@ def validate_topic_override(name: str, value: str | None) -> None:
         typed = parse_value(row, value)
     except ConfigError as error:
         raise ApiError(Error.INVALID_CONFIG, str(error)) from error
-    if name == "remote.storage.enable" and typed:
+    if name == REMOTE_STORAGE and typed:
         raise ApiError(
             Error.INVALID_CONFIG,
             "Tiered Storage functionality is disabled in the broker. "

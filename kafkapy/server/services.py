@@ -204,6 +204,8 @@ class Services(ControllerServices):
         self.client_telemetry = client_telemetry
         self.alter_log_dirs = alter_log_dirs
         self.large_fetches = LargeFetches()
+        # The topics whose creation this broker has requested from the controller in this process, without a result yet.
+        self.requested_topics: set[str] = set()
         self._make_shares = make_shares
         self.loaded_shares: ShareServices | None = None
         # Both only with zookeeper.listener.

@@ -41,10 +41,17 @@ def request_topic(
     if forwarding is not None and not controller.is_active:
         forwarding.create_topic(_with_own_defaults(services, wanted), report, context)
         return
+    if wanted.name in services.requested_topics:
+        return  # one FindCoordinator may ask for many coordinators whose topic is missing
+
+    def created(done: Future[dict[str, CreatedTopic]]) -> None:
+        services.requested_topics.discard(wanted.name)
+        report(_result_of(wanted.name, done))
+
     charge = uncharged if context is None else charge_to(mutation_quota(context, is_strict=True), services.clock)
     rules = PlacementRules(services.config, policies=services.policies, charge=charge)
-    future = controller.submit(lambda image: create_topics(image, [wanted], rules))
-    future.add_done_callback(lambda done: report(_result_of(wanted.name, done)))
+    services.requested_topics.add(wanted.name)
+    controller.submit(lambda image: create_topics(image, [wanted], rules)).add_done_callback(created)
 
 
 def _with_own_defaults(services: Services, wanted: NewTopic) -> NewTopic:

@@ -54,7 +54,7 @@ class AdminHarness(QuorumHarness):
         self.on_metadata(None, self.loop.image)
         self.reactor = QueueReactor()
         self.services: Any = SimpleNamespace(
-            forwarding=None, authorizer=None, tls_listeners=None,
+            forwarding=None, authorizer=None, tls_listeners=None, requested_topics=set(),
             config=self.config, clock=self.clock, metadata=self.loop.cache, node_id=1, cluster_id="cluster",
             quotas=None, mutation_quotas=None, gate_rights=None, replica_manager=WITHOUT_GATE,
             controller=self.loop, reactor=self.reactor, policies=Policies.from_config(self.config),

@@ -65,6 +65,7 @@ class HandlerHarness(ReplicaHarness):
             clock=self.clock,
             metadata=self.metadata,
             node_id=NODE_ID,
+            requested_topics=set(),
             replica_manager=self.manager,
             log_manager=self.log_manager,
             fetch_sessions=FetchSessions(self.clock, self.config["max.incremental.fetch.session.cache.slots"]),

@@ -1,6 +1,7 @@
 """The command `kafkapy broker`: arguments, errors, and the limit of open files."""
 
 import os
+import re
 import resource
 import signal
 import socket
@@ -128,6 +129,19 @@ def test_too_few_open_files_are_refused(tmp_path):
 )
 def test_a_refusal_is_one_line(properties, reason, tmp_path):
     assert_refused(BrokerProcess(tmp_path, properties), reason, tmp_path)
+
+
+@pytest.mark.parametrize("key", ["create.topic.policy.class.name", "authorizer.class.name"])
+def test_a_plugin_of_a_controller_that_does_not_work_is_refused_in_one_line(key, tmp_path):
+    settings = {
+        "process.roles": "controller",
+        "controller.quorum.voters": "1@localhost:9093",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": "CONTROLLER://localhost:9093",
+        key: "collections.OrderedDict",
+    }
+    reason = rf"{re.escape(key)}=collections\.OrderedDict: TypeError: it has no method"
+    assert_refused(BrokerProcess(tmp_path, settings), reason, tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"listeners=PLAINTEXT://:0\nlog.dirs=\x00\n", b"listeners=\x1b[1m\n", b"a\x7f=b"])

@@ -1,5 +1,7 @@
 """Changes of broker keys while the broker runs."""
 
+import threading
+
 import pytest
 
 from kafkapy.config import BrokerConfig
@@ -45,3 +47,23 @@ def test_fixed_keys_and_bad_values_are_refused(name, value, per_broker, message)
         validate_broker_overrides({name: value}, per_broker=per_broker)
     assert raised.value.error is Error.INVALID_REQUEST
     assert raised.value.message == message
+
+
+class ChangedMeanwhile(BrokerConfig):
+    """A configuration in which another thread sets log.retention.ms while the file is being read again."""
+
+    other = None
+
+    def apply_dynamic(self, default, broker):
+        if self.other is None:
+            self.other = threading.Thread(target=lambda: self.apply_dynamic({"log.retention.ms": "5"}, {}))
+            self.other.start()
+            self.other.join(0.2)  # waits for the whole time if the thread has to wait, as it should
+        return super().apply_dynamic(default, broker)
+
+
+def test_a_change_while_the_file_is_read_again_is_kept():
+    config = ChangedMeanwhile({})
+    config.reload({"log.retention.bytes": "7"})
+    config.other.join(20)
+    assert (config["log.retention.ms"], config["log.retention.bytes"]) == (5, 7)

@@ -42,6 +42,14 @@ def test_the_topic_is_created_when_first_needed(tmp_path: Path, version: int) ->
     assert find(harness, version, "g") == HERE
 
 
+def test_one_request_for_many_coordinators_requests_the_topic_once(tmp_path: Path) -> None:
+    harness = GroupHandlerHarness(tmp_path, with_offsets_topic=False)
+    request = FindCoordinatorRequest(coordinator_keys=[str(number) for number in range(100)])
+    response = harness.send(handle_find_coordinator, request, 6).response
+    assert {each.error_code for each in response.coordinators} == {Error.COORDINATOR_NOT_AVAILABLE}
+    assert len(harness.submitted) == 1
+
+
 @pytest.mark.parametrize("version", range(1, 7))
 def test_topics_that_do_not_exist_and_unknown_key_types_have_no_coordinator(tmp_path: Path, version: int) -> None:
     harness = GroupHandlerHarness(tmp_path)
