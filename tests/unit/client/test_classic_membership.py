@@ -231,6 +231,32 @@ def test_a_group_that_may_not_be_looked_for_is_told_until_the_right_is_granted(c
         assigned(consumer)
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_caller_that_waits_gets_the_error_of_the_lookup_although_no_poll_has_raised_it(coordinator, protocol):
+    refuse_lookups(coordinator)
+    with consumer_of(coordinator, group_protocol=protocol) as consumer:
+        consumer.subscribe(["t"])
+        with pytest.raises(ApiError, match="GROUP_AUTHORIZATION_FAILED"):
+            polled(consumer)
+        for _ in range(2):
+            with pytest.raises(ApiError, match="GROUP_AUTHORIZATION_FAILED"):
+                consumer.committed([TopicPartition("t", 0)], 20)
+        assert len(coordinator.of(ApiKey.FIND_COORDINATOR)) < 10
+
+
+def test_a_member_sends_heartbeats_while_it_has_an_error_to_raise(coordinator):
+    group = OffsetFetchResponse.OffsetFetchResponseGroup(
+        group_id="g", error_code=int(Error.GROUP_AUTHORIZATION_FAILED)
+    )
+    coordinator.answers[ApiKey.OFFSET_FETCH] = lambda request, version: OffsetFetchResponse(groups=[group])
+    with consumer_of(coordinator, heartbeat_interval_ms=1000) as consumer:
+        consumer.subscribe(["t"])
+        with pytest.raises(ApiError, match="GROUP_AUTHORIZATION_FAILED"):
+            polled(consumer)
+        consumer._network.wait_until(lambda: False, 10)  # the application is busy
+        assert len(coordinator.of(ApiKey.HEARTBEAT)) > 5
+
+
 @pytest.mark.parametrize("call", ["poll", "position"])
 def test_an_assigned_consumer_is_told_that_it_has_no_rights_on_its_group(coordinator, call):
     refuse_lookups(coordinator)
