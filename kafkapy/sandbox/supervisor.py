@@ -218,7 +218,8 @@ class Supervisor:
     def _serve_one(self, listener: socket.socket) -> None:
         """Reads one command, a JSON object, carries it out, and responds with a JSON object.
 
-        A client that ends before it has sent its command gets no response.
+        A client that ends before it has sent its command gets no response. A request that is not a command, for example
+        of another release, is answered with an error.
         """
         connection, _ = listener.accept()
         with connection, suppress(OSError):
@@ -226,13 +227,24 @@ class Supervisor:
             data = connection.recv(_LARGEST_REQUEST)
             if not data:
                 return
-            request: dict[str, Any] = json.loads(data)
             answer: dict[str, Any]
             try:
-                answer = {"lines": self.carry_out(request["command"], request["nodes"])}
+                answer = {"lines": self.carry_out(*_parsed(data))}
             except ToolError as error:
                 answer = {"error": str(error)}
             connection.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def _parsed(data: bytes) -> tuple[str, list[int]]:
+    """Returns the command and the node ids of a request. Raises ToolError for a request that is not a known command."""
+    try:
+        request = json.loads(data)
+        command, node_ids = request["command"], list(request["nodes"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ToolError(f"the request is not a command: {error}") from None
+    if command not in ("status", "stop", "restart", *SIGNALS):
+        raise ToolError(f"the running sandbox does not know the command {command!r}: it is of another release")
+    return command, node_ids
 
 
 def ask(socket_path: str, command: str, node_ids: Sequence[int]) -> list[str]:

@@ -1,13 +1,16 @@
-"""The wait for the nodes of a sandbox, at the end of its time."""
+"""The wait for the nodes of a sandbox at the end of its time, and requests that are not commands."""
 
 from __future__ import annotations
+
+import socket
+import threading
 
 import pytest
 
 from kafkapy.sandbox import supervisor
 from kafkapy.sandbox.layout import make_layout
 from kafkapy.sandbox.node_process import NodeProcess
-from kafkapy.sandbox.supervisor import Supervisor
+from kafkapy.sandbox.supervisor import Supervisor, ask
 from kafkapy.tools.option import ToolError
 
 
@@ -28,3 +31,33 @@ def test_a_node_that_is_not_ready_when_the_time_ends_is_named(started, monkeypat
     monkeypatch.setattr(NodeProcess, "is_ready", lambda node: False)
     with pytest.raises(ToolError, match="node 1 is not ready"):
         started.start()
+
+
+@pytest.mark.parametrize(
+    ("request_text", "message"),
+    [
+        (b'{"command": "grow", "nodes": [1]}', "does not know the command 'grow'"),
+        (b'{"command": "status"}', "the request is not a command: 'nodes'"),
+        (b"status", "the request is not a command: "),
+        (b"\xff", "the request is not a command: "),
+    ],
+)
+def test_a_request_that_is_not_a_command_is_answered_with_an_error(started, request_text: bytes, message: str):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+    ):
+        client.sendall(request_text)
+        started._serve_one(listener)
+        assert message in client.makefile().readline()
+
+
+def test_a_command_is_carried_out(started, tmp_path):
+    path = str(tmp_path / "commands")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        server = threading.Thread(target=started._serve_one, args=(listener,))
+        server.start()
+        assert len(ask(path, "status", [])) == 2
+        server.join()
