@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from kafkapy.config.container_environment import DEFAULT_CLUSTER_ID, completed, overridden, properties_of
@@ -54,8 +55,8 @@ def write_configuration(files: Mapping[str, str], properties: Mapping[str, str])
 
     The file of the flag `--final` gets the content of the file of `--mounted`, if it exists, followed by `properties`.
     If the file of `--mounted` does not exist and `properties` is empty, writes nothing and returns the path of the file
-    of `--defaults`. Only the owner can read the written file, since it may have passwords. Raises OSError if the file
-    cannot be written.
+    of `--defaults`. Only the owner can read the written file, since it may have passwords; a file that belongs to
+    another user keeps its permissions. Raises OSError if the file cannot be written.
     """
     mounted, final = Path(files["--mounted"]), Path(files["--final"])
     if not properties and not mounted.exists():
@@ -65,6 +66,8 @@ def write_configuration(files: Mapping[str, str], properties: Mapping[str, str])
     final.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(final, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="latin-1") as file:
+        with suppress(PermissionError):
+            os.fchmod(descriptor, 0o600)  # the file may exist already, with other permissions
         file.write("\n".join([content, *lines, ""]))
     return str(final)
 

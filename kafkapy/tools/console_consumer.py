@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import re
+import select
 import sys
 import time
 from collections.abc import Callable
@@ -154,6 +155,34 @@ def formatter_of(arguments: Arguments) -> MessageFormatter:
     return make_formatter(arguments["formatter"], properties)
 
 
+class RecordOutput:
+    """An output of records that counts those that it has accepted. Not thread-safe.
+
+    It passes the texts of records on in chunks that a pipe accepts as a whole or not at all, so that the count is right
+    also if the reader of the pipe ends. A chunk is larger only if it is one record.
+    """
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+        self._texts: list[bytes] = []
+        self._size = 0
+        self.accepted = 0
+
+    def write(self, text: bytes) -> None:
+        """Writes the text of a record, which `flush` or a later call passes on. Raises OSError if the output fails."""
+        if self._size + len(text) > select.PIPE_BUF:
+            self.flush()
+        self._texts.append(text)
+        self._size += len(text)
+
+    def flush(self) -> None:
+        """Passes all texts on. Raises OSError if the output fails; the texts are then lost."""
+        texts, self._texts, self._size = self._texts, [], 0
+        self._output.write(b"".join(texts))
+        self._output.flush()
+        self.accepted += len(texts)
+
+
 class ConsoleConsumer:
     """Prints records as they are received. Not thread-safe, but a signal's handler may call `stop`.
 
@@ -235,25 +264,20 @@ class ConsoleConsumer:
         """Prints records; if that fails, moves the consumer's positions back, so that the offsets of unprinted records
         are not committed.
 
-        A record that cannot be formatted counts as read, as in Apache Kafka's tool. If the output cannot be written, it
-        is unknown which of the records have arrived, and all of them are read again.
+        A record that cannot be formatted counts as read, as in Apache Kafka's tool.
         """
-        printed = 0
+        output = RecordOutput(self._output)
         try:
             try:
                 for record in records:
-                    self._output.write(self._formatted(record))
-                    printed += 1
+                    output.write(self._formatted(record))
             finally:
-                self._output.flush()
-        except OSError:
-            self._rewind(records)
+                output.flush()
+        except (OSError, KeyboardInterrupt):  # KeyboardInterrupt: a second signal
+            self._rewind(records[output.accepted :])
             raise
         except Exception:
-            self._rewind(records[printed + 1 :])
-            raise
-        except BaseException:  # a second signal
-            self._rewind(records[printed:])
+            self._rewind(records[output.accepted + 1 :])
             raise
 
     def _formatted(self, record: ConsumerRecord) -> bytes:

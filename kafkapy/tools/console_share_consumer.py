@@ -17,6 +17,7 @@ from kafkapy.tools.console_consumer import (
     FORMATTER_OPTIONS,
     LONGEST_POLL_S,
     NO_RECORD_IN_TIME,
+    RecordOutput,
     formatter_of,
     named_group,
     print_deprecated,
@@ -114,32 +115,32 @@ class ConsoleShareConsumer:
                 return None
 
     def _print(self, records: list[ConsumerRecord]) -> None:
-        """Prints records, and acknowledges them once the output has accepted them.
-
-        If the output cannot be written, no record is acknowledged, and the group delivers all of them again.
-        """
-        printed: list[tuple[ConsumerRecord, AcknowledgeType]] = []
+        """Prints records, and acknowledges those that the output has accepted; the group delivers all others again."""
+        output = RecordOutput(self._output)
+        kinds: list[AcknowledgeType] = []
         try:
-            for record in records:
-                printed.append((record, self._printed(record)))
+            try:
+                for record in records:
+                    text, kind = self._formatted(record)
+                    kinds.append(kind)
+                    output.write(text)
+            finally:
+                output.flush()
         finally:
-            self._output.flush()
-            for record, kind in printed:
+            for record, kind in zip(records[: output.accepted], kinds, strict=False):
                 self._consumer.acknowledge(record, kind)
 
-    def _printed(self, record: ConsumerRecord) -> AcknowledgeType:
-        """Writes a record, and returns how it is to be acknowledged. Raises ToolError for a record that cannot be
+    def _formatted(self, record: ConsumerRecord) -> tuple[bytes, AcknowledgeType]:
+        """Returns the text of a record, and how it is to be acknowledged. Raises ToolError for a record that cannot be
         formatted, unless such records are rejected."""
         self.message_count += 1
         try:
-            text = self._formatter.format(record)
+            return self._formatter.format(record), self._kind
         except Exception as error:  # a deserializer of the user may raise any exception
             if not self._rejects_errors:
                 raise ToolError(f"Unknown error when running consumer: {sentence(error)}") from None
             log.error("Error processing message, rejecting this message: %s", sentence(error))
-            return AcknowledgeType.REJECT
-        self._output.write(text)
-        return self._kind
+            return b"", AcknowledgeType.REJECT
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:

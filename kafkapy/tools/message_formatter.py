@@ -43,6 +43,8 @@ FORMATTER_KEYS = (
 # Apache Kafka passes keys with these prefixes to the deserializers; our deserializers have no configuration.
 _DESERIALIZER_PREFIXES = ("key.deserializer.", "value.deserializer.", "headers.deserializer.")
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+# Kafka's name of the type of a record without a timestamp, which is in the oldest message format.
+_WITHOUT_TYPE = "NoTimestampType"
 
 
 class MessageFormatter(Protocol):
@@ -189,7 +191,7 @@ class JsonFormatter:
             "partition": record.partition,
             "offset": record.offset,
             "timestamp": record.timestamp,
-            "timestampType": TIMESTAMP_TYPES[record.timestamp_type],
+            "timestampType": TIMESTAMP_TYPES[record.timestamp_type] if record.timestamp_type >= 0 else _WITHOUT_TYPE,
             "headers": [[name, _json_text(value)] for name, value in record.headers],
             "key": _json_text(record.key),
             "value": _json_text(record.value),

@@ -96,12 +96,14 @@ class VerifiableProducer:
 
 def producer_properties(arguments: Arguments) -> dict[str, Any]:
     """Returns the producer's configuration; keys in the configuration file take precedence over the flags, as in
-    Kafka."""
+    Kafka. Keys and values are always sent as text."""
     return {
         "bootstrap.servers": arguments["bootstrap-server"],
         "acks": str(arguments["acks"]),
         "retries": "0",
         **read_configuration(arguments, "producer.config"),
+        "key.serializer": "text",
+        "value.serializer": "text",
     }
 
 

@@ -195,6 +195,15 @@ def test_without_variables_and_file_the_defaults_are_used(tmp_path: Path):
     assert parse_properties(Path(files["--final"]).read_text("latin-1")) == {"node.id": "ü"}
 
 
+def test_a_file_that_exists_already_becomes_private(tmp_path: Path):
+    files = {flag: str(tmp_path / flag) for flag in FILES}
+    final = Path(files["--final"])
+    final.write_text("node.id=1\n")
+    final.chmod(0o644)
+    write_configuration(files, {"ssl.keystore.password": "secret"})
+    assert final.stat().st_mode & 0o777 == 0o600
+
+
 def test_flags_precede_the_other_words():
     files, rest = parse_words(["--final=/x", "--mounted", "/y", "--override", "a=b"])
     assert (files["--final"], files["--mounted"], rest) == ("/x", "/y", ["--override", "a=b"])

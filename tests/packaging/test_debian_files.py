@@ -54,7 +54,7 @@ done
 
 @pytest.mark.parametrize("has_configuration", [True, False])
 def test_an_upgrade_accepts_that_the_configuration_file_was_removed(has_configuration: bool, tmp_path: Path):
-    """dpkg keeps a configuration file removed if the administrator has removed it."""
+    """Upgrades a package whose configuration file dpkg does not restore."""
     etc, programs = tmp_path / "etc", tmp_path / "bin"
     (etc / "kafkapy").mkdir(parents=True)
     programs.mkdir()

@@ -43,8 +43,10 @@ def test_a_node_that_is_not_ready_when_the_time_ends_is_named(started, monkeypat
     ],
 )
 def test_a_request_that_is_not_a_command_is_answered_with_an_error(started, request_text: bytes, message: str):
-    listener = socket.create_server(("127.0.0.1", 0))
-    with listener, socket.create_connection(listener.getsockname()) as client:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+    ):
         client.sendall(request_text)
         started._serve_one(listener)
         assert message in client.makefile().readline()

@@ -157,19 +157,34 @@ def test_records_after_one_that_cannot_be_formatted_are_not_committed():
     assert consumer.positions == {TopicPartition("t", 0): 2}
 
 
-class ClosedPipe(io.BytesIO):
-    """An output whose reader has ended: it accepts bytes into a buffer, and fails to pass them on."""
+class ClosingPipe(io.BytesIO):
+    """An output whose reader ends after the first `count` chunks: it then fails to pass on what was written."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._count = count
 
     def flush(self) -> None:
-        raise BrokenPipeError
+        if self._count == 0:
+            raise BrokenPipeError
+        self._count -= 1
 
 
 def test_records_that_could_not_be_written_are_not_committed():
     consumer = SimulatedConsumer([*numbered(5)[2:], *numbered(2, partition=1)])
-    it = ConsoleConsumer(consumer, make_formatter(DEFAULT, {}), ClosedPipe(), skips_errors=False)
+    it = ConsoleConsumer(consumer, make_formatter(DEFAULT, {}), ClosingPipe(0), skips_errors=False)
     with pytest.raises(BrokenPipeError):
         it.print_all(-1, None)
     assert consumer.positions == {TopicPartition("t", 0): 2, TopicPartition("t", 1): 0}
+
+
+def test_records_that_a_pipe_has_accepted_before_its_reader_ended_are_committed():
+    records = [Record(b"x" * 1000, offset=at) for at in range(10)]
+    consumer = SimulatedConsumer(records)
+    it = ConsoleConsumer(consumer, make_formatter(DEFAULT, {}), ClosingPipe(2), skips_errors=False)
+    with pytest.raises(BrokenPipeError):
+        it.print_all(-1, None)
+    assert consumer.positions == {TopicPartition("t", 0): 8}
 
 
 def decode_or_fail(topic: str, data: bytes) -> str:

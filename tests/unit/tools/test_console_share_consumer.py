@@ -31,11 +31,17 @@ class SimulatedShareConsumer:
         self.acknowledged[record.offset] = kind
 
 
-class ClosedPipe(io.BytesIO):
-    """An output whose reader has ended: it accepts bytes into a buffer, and fails to pass them on."""
+class ClosingPipe(io.BytesIO):
+    """An output whose reader ends after the first `count` chunks: it then fails to pass on what was written."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._count = count
 
     def flush(self) -> None:
-        raise BrokenPipeError
+        if self._count == 0:
+            raise BrokenPipeError
+        self._count -= 1
 
 
 def console(
@@ -55,8 +61,12 @@ def test_printed_records_are_acknowledged():
 def test_records_that_could_not_be_written_are_not_acknowledged():
     consumer = SimulatedShareConsumer(numbered(3))
     with pytest.raises(BrokenPipeError):
-        console(consumer, ClosedPipe()).print_all(-1, None)
+        console(consumer, ClosingPipe(0)).print_all(-1, None)
     assert consumer.acknowledged == {}
+    consumer = SimulatedShareConsumer([Record(b"x" * 3000, offset=at) for at in range(5)])
+    with pytest.raises(BrokenPipeError):
+        console(consumer, ClosingPipe(2)).print_all(-1, None)
+    assert set(consumer.acknowledged) == {0, 1}
 
 
 def test_a_record_that_cannot_be_formatted_ends_it_or_is_rejected():

@@ -115,6 +115,11 @@ def test_json_has_all_fields_and_base64_for_bytes():
     }
 
 
+def test_a_record_without_a_timestamp_has_no_type_of_one():
+    found = json.loads(JsonFormatter().format(Record(b"v", timestamp=-1, timestamp_type=-1)))
+    assert (found["timestamp"], found["timestampType"]) == (-1, "NoTimestampType")
+
+
 def test_the_delivery_count_of_a_share_group_is_shown():
     formatter = make_formatter("org.apache.kafka.tools.consumer.DefaultMessageFormatter", {"print.delivery": "true"})
     assert formatter.format(Record(b"v", delivery_count=3)) == b"Delivery:3\tv\n"
