@@ -55,7 +55,7 @@ def _section(module: ModuleType) -> Iterator[str]:
 
 def _entry(row: Row) -> Iterator[str]:
     yield from _comment(row.documentation + ("" if row.has_effect else " No effect in kafkapy."))
-    accepted = "" if row.validator is None else f", {row.validator}"
+    accepted = f", {row.validator}" if row.validator is not None and str(row.validator) else ""
     yield from _comment(f"({row.type.name.lower()}{accepted}; {CHANGES[row.mode.name]})")
     if row.name in PACKAGE_SETTINGS:
         yield f"{row.name}={PACKAGE_SETTINGS[row.name]}"

@@ -14,6 +14,8 @@ from kafkapy.storage.transaction_index import AbortedTransaction, CorruptTransac
 from kafkapy.types import OffsetAndEpoch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kafkapy.types import TopicPartition
 
 
@@ -223,13 +225,17 @@ class LogReader(LogState):
         return aborted
 
 
-def read_timestamps(data: bytes) -> list[tuple[int, int, int]]:
-    """Returns (timestamp, offset, leader epoch) of every record of the batch in `data`.
+def read_timestamps(data: bytes) -> "Iterator[tuple[int, int, int]]":
+    """Yields (timestamp, offset, leader epoch) of every record of the batch in `data`, one by one, since a batch may
+    contain millions of records.
 
     Raises ApiError if the batch is corrupt.
     """
     if data[MAGIC_AT] < BATCH_MAGIC:
-        return [(record.timestamp, record.offset, -1) for record in iterate_records(data)]
+        for message in iterate_records(data):
+            yield message.timestamp, message.offset, -1
+        return
     batch = RecordBatch(data)
     epoch = batch.partition_leader_epoch
-    return [(record.timestamp, record.offset, epoch) for record in batch]
+    for record in batch:
+        yield record.timestamp, record.offset, epoch

@@ -9,7 +9,9 @@ The libraries are imported when a codec is first used. Memory: a chunk, plus the
 block of lz4 (4 MiB at most), or a block of snappy (at most 22 times its compressed size, checked beforehand).
 """
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcmp
 
 from kafkapy._core.bytes.batch_layout cimport BATCH_OVERHEAD, HEADER_OK, BatchHeader, parse_batch_header
 from kafkapy._core.bytes.codecs cimport (
@@ -17,6 +19,7 @@ from kafkapy._core.bytes.codecs cimport (
     LZ4_FLAGS_AT, LZ4_INDEPENDENT_BLOCKS, SNAPPY_COST, XERIAL_HEADER_BYTES, XERIAL_MAGIC_BYTES, XERIAL_VERSION_AT,
     ZSTD_COST)
 from kafkapy._core.bytes.primitives cimport load_int32, read_unsigned_varint
+from kafkapy._core.bytes.snappy_block cimport SNAPPY_SLACK, snappy_claim, snappy_decompress
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4, CODEC_ZSTD
 ATTRIBUTES_MASK = CODEC_MASK
@@ -31,12 +34,14 @@ cdef enum:
     ZSTD_MAGIC = 0xfd2fb528
     SKIPPABLE_MAGIC = 0x184d2a50         # and the next 15 numbers
     XERIAL_BLOCK_BYTES = 32768           # snappy-java's default
+    SNAPPY_ROOM = 65536                  # of a chunk into which several small blocks are decompressed
     LARGEST_LZ4_RATIO = 255
     LARGEST_GZIP_RATIO = 1032            # the largest ratio of deflate
     LARGEST_ZSTD_BLOCK = 131072
     KAFKA_LZ4_DEFAULT_LEVEL = 9          # Kafka uses this number for lz4's fast mode
 
-XERIAL_MAGIC = b"\x82SNAPPY\x00"
+cdef const uint8_t *MAGIC_OF_XERIAL = b"\x82SNAPPY\x00"
+XERIAL_MAGIC = (<const char *>MAGIC_OF_XERIAL)[:XERIAL_MAGIC_BYTES]
 XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 
 
@@ -126,13 +131,13 @@ def largest_decompressed_size(int codec, data):
     """
     cdef Py_buffer view
     cdef int64_t size
-    if codec == CODEC_SNAPPY:
-        return largest_snappy_size(memoryview(data).cast("B"))
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         size = view.len
         if codec == CODEC_GZIP:
             size *= LARGEST_GZIP_RATIO
+        elif codec == CODEC_SNAPPY:
+            size = largest_snappy_size(<const uint8_t *>view.buf, view.len)
         elif codec == CODEC_LZ4:
             size = largest_lz4_size(<const uint8_t *>view.buf, view.len)
         elif codec == CODEC_ZSTD:
@@ -204,25 +209,36 @@ cdef int64_t largest_zstd_size(const uint8_t *buf, Py_ssize_t end) noexcept nogi
     return blocks * LARGEST_ZSTD_BLOCK
 
 
-def largest_snappy_size(view):
+cdef int64_t largest_snappy_size(const uint8_t *buf, Py_ssize_t end) noexcept nogil:
     """Returns the sum of the decompressed sizes in the headers of the snappy blocks.
 
     It is an upper bound, because a block that decompresses to more is refused.
     """
-    cdef int64_t size = 0
-    if view[:XERIAL_MAGIC_BYTES] != XERIAL_MAGIC:
-        return max(snappy_length(view), 0)
-    start = XERIAL_HEADER_BYTES
-    while len(view) - start >= 4:
-        if view[start:start + XERIAL_MAGIC_BYTES] == XERIAL_MAGIC:
-            start += XERIAL_HEADER_BYTES
+    cdef int64_t size = 0, length
+    cdef Py_ssize_t pos = XERIAL_HEADER_BYTES
+    if not begins_xerial(buf, 0, end):
+        return claim_of(buf, end)
+    while end - pos >= 4:
+        if begins_xerial(buf, pos, end):
+            pos += XERIAL_HEADER_BYTES
             continue
-        length = int.from_bytes(view[start:start + 4], "big", signed=True)
+        length = load_int32(buf + pos)
         if length < 0:
             break
-        size += max(snappy_length(view[start + 4:start + 4 + length]), 0)
-        start += 4 + length
+        pos += 4
+        size += claim_of(buf + pos, min(<Py_ssize_t>length, end - pos))
+        pos += <Py_ssize_t>length
     return size
+
+
+cdef inline bint begins_xerial(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end) noexcept nogil:
+    return end - pos >= XERIAL_MAGIC_BYTES and memcmp(buf + pos, MAGIC_OF_XERIAL, XERIAL_MAGIC_BYTES) == 0
+
+
+cdef inline int64_t claim_of(const uint8_t *block, Py_ssize_t size) noexcept nogil:
+    """Returns the decompressed length that a raw snappy block claims, or 0 if the length cannot be read."""
+    cdef uint32_t length = 0
+    return length if read_unsigned_varint(block, 0, size, &length) >= 0 else 0
 
 
 def plain_chunks(view):
@@ -360,15 +376,45 @@ def snappy_chunks(view):
         raise DecompressionError("snappy: bad header")
     start = XERIAL_HEADER_BYTES
     while len(view) - start >= 4:
-        if view[start:start + XERIAL_MAGIC_BYTES] == XERIAL_MAGIC:
-            start += XERIAL_HEADER_BYTES
-            continue
+        chunk, start = open_small_blocks(view, start)
+        if chunk:
+            yield chunk
+        if len(view) - start < 4:
+            return
         length = int.from_bytes(view[start:start + 4], "big", signed=True)
         start += 4
         if length < 0 or length > len(view) - start:
             raise DecompressionError("snappy: a block ends early")
         yield from snappy_block_chunks(view[start:start + length])
         start += length
+
+
+cdef tuple open_small_blocks(const uint8_t[::1] view, Py_ssize_t start):
+    """Decompresses the snappy blocks from the position `start` on.
+
+    Stops when a chunk is full, and before a block that is large or damaged. Returns the decompressed bytes, which may
+    be none, and the position of the next block. A batch may consist of hundreds of thousands of tiny blocks, for each
+    of which Python would take a microsecond or more.
+    """
+    cdef bytes room = PyBytes_FromStringAndSize(NULL, SNAPPY_ROOM + SNAPPY_SLACK)
+    cdef uint8_t *out = <uint8_t *>PyBytes_AS_STRING(room)
+    cdef Py_ssize_t end = view.shape[0], made = 0, pos = start
+    cdef int32_t length
+    cdef int64_t claim
+    with nogil:
+        while end - pos >= 4:
+            if begins_xerial(&view[0], pos, end):
+                pos += XERIAL_HEADER_BYTES
+                continue
+            length = load_int32(&view[pos])
+            if length < 0 or length > end - pos - 4:
+                break
+            claim = snappy_claim(&view[pos] + 4, length)
+            if claim < 0 or claim > SNAPPY_ROOM - made or not snappy_decompress(&view[pos] + 4, length, out + made):
+                break
+            made += <Py_ssize_t>claim
+            pos += 4 + length
+    return room[:made], pos
 
 
 def snappy_block_chunks(view):

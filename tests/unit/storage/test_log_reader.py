@@ -1,7 +1,11 @@
 """Reading a log: bounds within and across segments, positions of offsets, aborted transactions of a range."""
 
+import tracemalloc
+
 import pytest
 
+from kafkapy._core.bytes.compression import ZSTD
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from tests.harness.log import NOW_MS, LogHarness, batch, values_of
 
 
@@ -75,6 +79,23 @@ def test_positions_of_offsets(log, size):
 )
 def test_bytes_between_two_offsets(log, size, start, end, batches):
     assert log.position_delta(log.offset_metadata(start), log.offset_metadata(end)) == batches * size
+
+
+def test_a_search_by_timestamp_does_not_collect_the_records_of_a_batch(tmp_path):
+    builder = RecordBatchBuilder(compression=ZSTD)
+    for number in range(100_000):
+        builder.append(NOW_MS + number, None, b"")
+    log = LogHarness(tmp_path).log()
+    log.append_as_leader(bytearray(builder.build()), 0)
+    log.high_watermark = 100_000
+    tracemalloc.start()
+    try:
+        found = log.fetch_offset_by_timestamp(NOW_MS + 99_999)
+        assert (found.timestamp, found.offset) == (NOW_MS + 99_999, 99_999)
+        assert log.fetch_max_timestamp() == found
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_search_by_timestamp_begins_at_the_log_start_offset(log):

@@ -14,6 +14,7 @@ from kafkapy._core.bytes.compression import (
     compress,
     decompress,
     decompress_chunks,
+    largest_decompressed_size,
 )
 
 TEXT = b"some text that repeats, " * 9000
@@ -53,6 +54,26 @@ def test_reads_what_others_write():
     assert decompress(4, stream.compress(TEXT), len(TEXT)) == TEXT
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0xyz"
     assert decompress(4, skippable + compress(4, TEXT), len(TEXT)) == TEXT
+
+
+def test_many_small_blocks_of_snappy_are_read_together():
+    """A batch of a megabyte may have 200,000 blocks, each of which Python code would need a microsecond or more for."""
+    header = compress(2, b"")
+    blocks = [bytes(cramjam.snappy.compress_raw(TEXT[start : start + 3])) for start in range(0, len(TEXT), 3)]
+    framed = [len(block).to_bytes(4, "big") + block for block in blocks]
+    empty = b"\0\0\0\1\0"
+    data = header + empty * 1000 + b"".join(framed[:1000]) + header + empty + b"".join(framed[1000:])
+    chunks = list(decompress_chunks(2, data))
+    assert b"".join(chunks) == TEXT
+    assert len(chunks) <= 2 * len(TEXT) / CHUNK_BYTES + 1
+    assert largest_decompressed_size(2, data) == len(TEXT)
+    assert decompress(2, header + empty * 1000, 0) == b""
+    large = compress(2, TEXT)[len(header) :]  # blocks of 32 KiB
+    mixed = decompress(2, header + framed[0] + large + framed[1] + large, 3 * len(TEXT))
+    assert mixed == TEXT[:3] + TEXT + TEXT[3:6] + TEXT
+    for damaged in (data[:-1], data + b"\0\0\0\2\5", data + b"\0\0\0\2\1\xff", data + b"\xff\0\0\0"):
+        with pytest.raises(DecompressionError):
+            decompress(2, damaged, len(TEXT))
 
 
 def test_lz4_with_dependent_blocks_is_refused_as_kafka_does():
