@@ -469,7 +469,8 @@ class Producer(Client):
                 report, error = failed.popleft()
                 if report is not None:
                     served += 1
-                    self._partition = report.partition  # the one that the program has chosen, or -1
+                    # The partition that the program has chosen, or -1.
+                    self._partition = -1 if report.partition is None else report.partition
                     report(None, error)
         return served
 
