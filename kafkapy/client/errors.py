@@ -26,6 +26,7 @@ __all__ = [
     "RequestTimedOut",
     "RowFailure",
     "SubscriptionError",
+    "TransactionAborted",
     "TransactionError",
     "UndeliveredRows",
     "UnreadableRecords",
@@ -126,6 +127,19 @@ class UndeliveredRows(ApiError):
 
 class TransactionError(KafkapyError, RuntimeError):
     """A transactional method was called in a state that does not allow it."""
+
+
+class TransactionAborted(ApiError):
+    """A record was not sent, because the application has aborted its transaction.
+
+    It is an ApiError with the code TRANSACTION_ABORTABLE.
+    """
+
+    def __init__(self, message: str = "The transaction was aborted") -> None:
+        super().__init__(Error.TRANSACTION_ABORTABLE, message)
+
+    def __reduce__(self) -> tuple[type[TransactionAborted], tuple[str]]:
+        return type(self), (self.message,)
 
 
 class WakeupError(KafkapyError):

@@ -8,7 +8,7 @@ from typing import Any
 from kafkapy.client.configuration import ClientConfig
 from kafkapy.client.coordinator import Coordinator, GroupMetadata, OffsetAndMetadata
 from kafkapy.client.coordinator_request import request_until_done
-from kafkapy.client.errors import RequestTimedOut, TransactionError
+from kafkapy.client.errors import RequestTimedOut, TransactionAborted, TransactionError
 from kafkapy.client.network import Network
 from kafkapy.client.prepared_transaction import PreparedTransaction
 from kafkapy.client.sender import Sender
@@ -131,7 +131,7 @@ class Transactions:
         return PreparedTransaction(state.transactional_id, state.identity.producer_id, state.identity.epoch)
 
     def abort(self, timeout_s: float) -> None:
-        """Aborts the transaction; records that have not been sent yet fail with TRANSACTION_ABORTABLE."""
+        """Aborts the transaction; records that have not been sent yet fail with TransactionAborted."""
         if self._state.phase is not TransactionPhase.FAILED:
             self._state.require(TransactionPhase.OPEN)
         self._fail_unsent()
@@ -148,7 +148,7 @@ class Transactions:
 
     def _fail_unsent(self) -> None:
         with self._network.lock:
-            self._sender.fail_all(ApiError(Error.TRANSACTION_ABORTABLE, "The transaction was aborted"))
+            self._sender.fail_all(TransactionAborted())
 
     def _wait_for_records(self, is_settled: Callable[[], bool], timeout_s: float) -> None:
         if not self._network.wait_until(is_settled, timeout_s):

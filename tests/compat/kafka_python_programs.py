@@ -11,6 +11,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import pytest
+
 Program = Callable[[Any, str, str], None]
 PROGRAMS: dict[str, Program] = {}
 DEADLINE_S = 60
@@ -449,3 +451,53 @@ def failing_deserializer(kafka: Any, bootstrap: str, name: str) -> None:
         consumer.close()
         return
     raise AssertionError("the value was deserialized")
+
+
+@program
+def records_of_an_aborted_transaction(kafka: Any, bootstrap: str, name: str) -> None:
+    errors = import_module(f"{kafka.__name__}.errors")
+    producer = kafka.KafkaProducer(bootstrap_servers=bootstrap, transactional_id=name, linger_ms=60_000)
+    producer.init_transactions()
+    producer.begin_transaction()
+    future = producer.send(name, b"v")
+    producer.abort_transaction()
+    assert isinstance(future.exception, errors.TransactionAbortedError), future.exception
+    producer.close()
+
+
+@program
+def polls_without_a_subscription(kafka: Any, bootstrap: str, name: str) -> None:
+    consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, group_id=name, consumer_timeout_ms=100)
+    assert consumer.poll(timeout_ms=100) == {}
+    assert list(consumer) == []
+    consumer.close()
+
+
+@program
+def sets_in_a_rebalance_listener(kafka: Any, bootstrap: str, name: str) -> None:
+    create(kafka, bootstrap, name, partitions=2)
+    owned: set[Any] = set()
+
+    class Listener(kafka.ConsumerRebalanceListener):
+        def on_partitions_revoked(self, revoked: Any) -> None:
+            owned.difference_update(revoked & owned)
+
+        def on_partitions_assigned(self, assigned: Any) -> None:
+            owned.update(assigned - owned)
+
+    consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, group_id=name)
+    consumer.subscribe([name], listener=Listener())
+    end = time.monotonic() + DEADLINE_S
+    while len(owned) < 2 and time.monotonic() < end:
+        consumer.poll(timeout_ms=1000)
+    assert owned == {kafka.TopicPartition(name, 0), kafka.TopicPartition(name, 1)}
+    consumer.close()
+    assert not owned
+
+
+@program
+def offsets_of_a_wrong_type(kafka: Any, bootstrap: str, name: str) -> None:
+    consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, group_id=name)
+    with pytest.raises(TypeError, match="OffsetAndMetadata"):
+        consumer.commit({kafka.TopicPartition(name, 0): 5})
+    consumer.close()

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from kafkapy.client.coordinator import OffsetAndMetadata
-from kafkapy.compat.confluent_kafka._errors import KafkaError, kafka_error
+from kafkapy.compat.confluent_kafka._errors import KafkaError, code_of, kafka_error
 from kafkapy.compat.confluent_kafka._inner_consumer import InnerConsumer
 from kafkapy.compat.confluent_kafka._offsets import partitions_of
 from kafkapy.compat.confluent_kafka._records import TopicPartition, with_error
@@ -19,7 +19,7 @@ Offsets = dict[Place, OffsetAndMetadata]
 OnCommit = Callable[[KafkaError | None, list[TopicPartition]], object]
 
 # A commit waits for the coordinator for this time at most.
-_LONGEST_WAIT_S = 60.0
+_LONGEST_POSTPONEMENT_S = 60.0
 _POSTPONED = frozenset((Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS))
 
 
@@ -107,6 +107,13 @@ class Commits:
         if dropped:
             self._report(dropped, error)
 
+    def report_nothing(self, partitions: list[TopicPartition]) -> None:
+        """Reports to `on_commit` that there is no offset to commit for the partitions."""
+        on_commit = self._on_commit
+        if on_commit is not None:
+            problem = KafkaError(code_of("_NO_OFFSET"))
+            self._waiting.append(lambda: on_commit(problem, partitions))
+
     def _supersede(self, offsets: Offsets) -> None:
         """Replaces the postponed commits of the same partitions, so that these cannot overwrite the new ones."""
         self._latest.update(offsets)
@@ -138,7 +145,7 @@ class Commits:
 
     def _postpone(self, offsets: Offsets) -> None:
         if not self._postponed:
-            self._postponed_until_s = time.monotonic() + _LONGEST_WAIT_S
+            self._postponed_until_s = time.monotonic() + _LONGEST_POSTPONEMENT_S
         self._postponed.update(offsets)
 
     def _report(self, offsets: Offsets, error: BaseException | None) -> None:

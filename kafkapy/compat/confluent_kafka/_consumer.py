@@ -313,7 +313,10 @@ class Consumer(Client):
             self.assign([])
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        """Reads these partitions in addition to the assigned ones; in `on_assign`, only sets where reading begins."""
+        """Reads these partitions in addition to the assigned ones; in `on_assign`, only sets where reading begins.
+
+        Raises KafkaException if a partition is assigned already.
+        """
         self._check_open()
         wanted = checked(partitions)
         if self._assigning is not None:
@@ -322,6 +325,10 @@ class Consumer(Client):
 
         def assign() -> None:
             before = self._client.assignment()
+            for each in wanted:
+                if Place(each.topic, each.partition) in before:
+                    name = f"{each.topic} [{each.partition}]"
+                    raise local_error("_CONFLICT", f"{name} is already part of the current assignment")
             self._client.assign([*before, *(Place(each.topic, each.partition) for each in wanted)])
             self._start_at(wanted)
 
@@ -330,7 +337,8 @@ class Consumer(Client):
     def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
         """Stops reading these partitions.
 
-        In a rebalance callback it has no effect: the group changes the assignment.
+        In a rebalance callback it has no effect: the group changes the assignment. Elsewhere, raises KafkaException if
+        a partition is not assigned.
         """
         self._check_open()
         dropped = {Place(each.topic, each.partition) for each in checked(partitions)}
@@ -338,6 +346,10 @@ class Consumer(Client):
             return
 
         def unassign() -> None:
+            for place in sorted(dropped - self._client.assignment()):
+                name = f"{place.topic} [{place.partition}]"
+                reason = "can't be unassigned since it is not in the current assignment"
+                raise local_error("_INVALID_ARG", f"{name} {reason}")
             self._commit_stored(dropped)
             self._client.assign([each for each in self._client.assignment() if each not in dropped])
             self._forget(dropped)
@@ -567,9 +579,10 @@ class Consumer(Client):
             raise local_error("_INVALID_ARG", "Commit failed: the message is an error")
         wanted = self._uncommitted(None) if message is None and offsets is None else to_commit(message, offsets)
         if not wanted:
-            if asynchronous:
-                return None
-            raise local_error("_NO_OFFSET", "Commit failed: Local: No offset stored")
+            if not asynchronous:
+                raise local_error("_NO_OFFSET", "Commit failed: Local: No offset stored")
+            self._committing.report_nothing(self.assignment() if offsets is None else offsets)
+            return None
         if asynchronous:
             self._call("Commit failed: ", lambda: self._committing.send(wanted))
             return None

@@ -39,7 +39,8 @@ def to_commit(message: Message | None, offsets: list[TopicPartition] | None) -> 
     if message is not None:
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         assert topic is not None and partition is not None and offset is not None
-        return {Place(topic, partition): OffsetAndMetadata(offset + 1)}
+        epoch = message.leader_epoch()
+        return {Place(topic, partition): OffsetAndMetadata(offset + 1, "", -1 if epoch is None else epoch)}
     return {
         Place(each.topic, each.partition): OffsetAndMetadata(each.offset, each.metadata or "", epoch_of(each))
         for each in checked(offsets)

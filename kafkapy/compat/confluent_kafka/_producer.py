@@ -11,7 +11,7 @@ from typing import Any, Self
 from zlib import crc32
 
 from kafkapy._core.client.record_accumulator import ProducerBatch, RecordMetadata
-from kafkapy.client.errors import ClientClosed, RequestTimedOut, TransactionError
+from kafkapy.client.errors import ClientClosed, RequestTimedOut, TransactionAborted, TransactionError
 from kafkapy.client.producer import Producer as KafkapyProducer
 from kafkapy.compat.confluent_kafka._client import Client, error_of, seconds, time_left
 from kafkapy.compat.confluent_kafka._config import PRODUCER, Settings, invalid
@@ -91,6 +91,8 @@ class _Report(_Fields):
 def _delivery_error(error: BaseException) -> KafkaError:
     if isinstance(error, _Purged):
         return KafkaError(code_of(str(error)))
+    if isinstance(error, TransactionAborted):
+        return KafkaError(code_of("_PURGE_QUEUE"))
     if isinstance(error, RequestTimedOut):
         return KafkaError(MSG_TIMED_OUT)
     return error_of(error)
@@ -467,7 +469,8 @@ class Producer(Client):
                 report, error = failed.popleft()
                 if report is not None:
                     served += 1
-                    self._partition = report.partition  # the one that the program has chosen, or -1
+                    # The partition that the program has chosen, or -1.
+                    self._partition = -1 if report.partition is None else report.partition
                     report(None, error)
         return served
 

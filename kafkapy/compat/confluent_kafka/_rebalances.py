@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from kafkapy.types import TopicPartition as Place
 
-if TYPE_CHECKING:
-    from kafkapy.compat.confluent_kafka._consumer import Consumer
+
+class Rebalanced(Protocol):
+    """The part of Consumer that takes part in rebalances: the callbacks of the program, and the methods that call
+    them."""
+
+    _on_assign: Any
+    _on_revoke: Any
+    _on_lost: Any
+
+    def _rebalanced(self, places: list[Place], callback: Any) -> None: ...
+
+    def _revoked(self, places: list[Place], callback: Any, *, can_commit: bool) -> None: ...
 
 
 class Rebalances:
@@ -17,7 +27,7 @@ class Rebalances:
     The networking thread must not keep a dropped consumer alive, so that the consumer owns the callbacks.
     """
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: Rebalanced) -> None:
         self._reference = weakref.ref(consumer)
 
     def on_partitions_assigned(self, places: list[Place]) -> None:

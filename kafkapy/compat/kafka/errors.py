@@ -18,6 +18,7 @@ from kafkapy.client.errors import (
     NotSubscribed,
     RequestTimedOut,
     SubscriptionError,
+    TransactionAborted,
     TransactionError,
 )
 from kafkapy.compat.kafka.structs import OffsetAndMetadata, TopicPartition
@@ -251,6 +252,8 @@ def translate(error: BaseException) -> BaseException:
         return LogTruncationError({TopicPartition(*error.partition): agreed})
     if isinstance(error, NoOffsetForPartition) and not error.is_out_of_range:
         return NoOffsetForPartitionError(TopicPartition(*error.partition))
+    if isinstance(error, TransactionAborted):
+        return TransactionAbortedError()
     if isinstance(error, ApiError):
         return for_code(error.error)(error.message)
     if isinstance(error, ConfigError):

@@ -546,3 +546,18 @@ def test_no_end_is_reported_at_a_position_behind_it(library, bootstrap, topic, g
         consumer.seek(library.top.TopicPartition(topic, 0, 1000))
         wait_for(lambda: len(ends) == 2, poll)
         assert ends[0] == ends[1]
+
+
+def test_the_records_of_an_aborted_transaction_that_were_not_sent_are_purged(library, bootstrap, topic, group):
+    codes: list[int] = []
+    conf = {"bootstrap.servers": bootstrap, "transactional.id": group, "linger.ms": 10_000}
+    producer = library.top.Producer(conf)
+    producer.init_transactions(PATIENCE_S)
+    producer.begin_transaction()
+    producer.produce(topic, "v", partition=0)
+    producer.commit_transaction(PATIENCE_S)
+    producer.begin_transaction()
+    producer.produce(topic, "w", partition=0, on_delivery=lambda error, message: codes.append(error.code()))
+    producer.abort_transaction(PATIENCE_S)
+    wait_for(lambda: codes, lambda: producer.poll(0.1))
+    assert codes == [library.top.KafkaError._PURGE_QUEUE]

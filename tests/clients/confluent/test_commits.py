@@ -102,3 +102,42 @@ def test_stored_offsets_below_a_committed_one_are_not_committed(library, bootstr
         consumer.commit(asynchronous=False)
     assert caught.value.args[0].code() == library.top.KafkaError._NO_OFFSET
     consumer.close()
+
+
+def test_an_asynchronous_commit_without_an_offset_is_reported(library, bootstrap, topic, group):
+    calls: list[Any] = []
+    consumer = library.top.Consumer(
+        {**settings(bootstrap, group), "on_commit": lambda error, partitions: calls.append((error, partitions))}
+    )
+    consumer.assign([library.top.TopicPartition(topic, 0, 0)])
+    assert consumer.commit() is None
+    wait_for(lambda: calls, lambda: consumer.poll(0.1))
+    [(error, [partition])] = calls
+    assert error.code() == library.top.KafkaError._NO_OFFSET
+    assert (partition.topic, partition.partition, partition.offset) == (topic, 0, library.top.OFFSET_INVALID)
+    consumer.close()
+
+
+def test_the_leader_epoch_of_a_message_is_committed(library, bootstrap, topic, group):
+    produce(library, bootstrap, topic, 9)
+    with library.top.Consumer(settings(bootstrap, group)) as consumer:
+        consumer.assign([library.top.TopicPartition(topic, 0, 0)])
+        message = consume(library, consumer, 1)[0]
+        consumer.commit(message=message, asynchronous=False)
+        [found] = consumer.committed([library.top.TopicPartition(topic, 0)], PATIENCE_S)
+        assert found.leader_epoch == message.leader_epoch() == 0
+
+
+def test_partitions_are_assigned_and_unassigned_incrementally_only_once(library, bootstrap, topic, group):
+    with library.top.Consumer(settings(bootstrap, group)) as consumer:
+        first, second = library.top.TopicPartition(topic, 0, 0), library.top.TopicPartition(topic, 1, 0)
+        consumer.incremental_assign([first])
+        consumer.incremental_assign([second])
+        with pytest.raises(library.top.KafkaException) as caught:
+            consumer.incremental_assign([first])
+        assert caught.value.args[0].code() == library.top.KafkaError._CONFLICT
+        consumer.incremental_unassign([second])
+        with pytest.raises(library.top.KafkaException) as caught:
+            consumer.incremental_unassign([second])
+        assert caught.value.args[0].code() == library.top.KafkaError._INVALID_ARG
+        assert consumer.assignment() == [first]

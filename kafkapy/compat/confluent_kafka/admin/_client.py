@@ -218,9 +218,9 @@ class AdminClient(Client):
     def alter_configs(self, resources: list[ConfigResource], **kwargs: Any) -> Futures:
         """Replaces the configuration of each resource by its attribute `set_config_dict`. Deprecated.
 
-        Reads the present configuration first, and removes the keys that are not in the new one. Returns a future for
-        each resource; the result of each future is an empty dictionary. If the option `validate_only` is True, the
-        broker only checks the changes.
+        Reads the present configuration first, and removes the keys that are not in the new one; a configuration that
+        cannot be read is not changed. Returns a future for each resource; the result of each future is an empty
+        dictionary. If the option `validate_only` is True, the broker only checks the changes.
         """
         warnings.warn(
             "alter_configs has been deprecated. Use incremental_alter_configs instead.", DeprecationWarning, 2
@@ -233,9 +233,13 @@ class AdminClient(Client):
             admin, left_s = self._admin(), self._time_left(limit_s)
             present = admin.describe_configs(list(wanted.values()), timeout=left_s())
             changes = {
-                wanted[each]: convert.replacement(each, present.values.get(wanted[each], {})) for each in resources
+                wanted[each]: convert.replacement(each, present.values[wanted[each]])
+                for each in resources
+                if wanted[each] in present.values  # otherwise it is not known which keys to remove
             }
-            return admin.incremental_alter_configs(changes, validate_only=only_validates, timeout=left_s())
+            results = admin.incremental_alter_configs(changes, validate_only=only_validates, timeout=left_s())
+            results.errors.update(present.errors)
+            return results
 
         return self._by_key(resources, call, lambda resource, found: {}, inner=wanted.__getitem__)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kafkapy import types
 from kafkapy.client.consumer import Consumer
+from kafkapy.client.errors import NotSubscribed
 from kafkapy.compat.kafka.configuration import (
     COMMON,
     INFINITE,
@@ -410,6 +411,9 @@ class KafkaConsumer:
                     return []
                 timeout_s = max(end - time.monotonic(), 0)
             return self._consumer.poll_raw(timeout_s, limit)
+        except NotSubscribed:
+            time.sleep(timeout_s)
+            return []
         except KafkapyError as error:
             raise translate(error) from error
 

@@ -18,7 +18,7 @@ log = logging.getLogger("kafkapy.compat.kafka")
 class ConsumerRebalanceListener(ABC):
     """The callbacks of a rebalance. They are called by the thread that polls or closes the consumer, and may commit.
 
-    An exception of a callback is logged.
+    The partitions are a set.     An exception of a callback is logged.
     """
 
     @abstractmethod
@@ -67,7 +67,7 @@ class ListenerAdapter:
 
     def _call(self, name: str, partitions: Iterable[tuple[str, int]]) -> None:
         try:
-            found = getattr(self._listener, name)([TopicPartition(*each) for each in partitions])
+            found = getattr(self._listener, name)({TopicPartition(*each) for each in partitions})
             if iscoroutine(found):
                 # A thread of its own, because the caller may run an event loop.
                 with ThreadPoolExecutor(1) as executor:

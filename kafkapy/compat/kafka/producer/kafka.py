@@ -349,7 +349,12 @@ class KafkaProducer(Closing):
 
 
 def client_offsets(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[Any, ClientOffset]:
-    """Converts committed offsets of kafka-python to the form that kafkapy's client accepts."""
+    """Converts committed offsets of kafka-python to the form that kafkapy's client accepts.
+
+    Raises TypeError for an offset of another type, such as a number.
+    """
+    if not all(isinstance(each, OffsetAndMetadata) for each in offsets.values()):
+        raise TypeError("offsets must be dict[TopicPartition, OffsetAndMetadata]")
     return {
         partition: ClientOffset(
             each.offset or 0, each.metadata or "", -1 if each.leader_epoch is None else each.leader_epoch
