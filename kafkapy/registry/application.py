@@ -19,9 +19,9 @@ from kafkapy.http.json_api import JSON_TYPE, JsonResponses, with_raw_paths
 from kafkapy.registry import apicurio, errors, requests
 from kafkapy.registry.election import Election
 from kafkapy.registry.forwarding import Forwarder
-from kafkapy.registry.model import LATEST_NUMBER, Version, context_of, normalized_subject
+from kafkapy.registry.model import LATEST_NUMBER, LEVEL_FIELD, Version, context_of, normalized_subject
 from kafkapy.registry.requests import flag, required_subject, schema_of, subject_of, version_of
-from kafkapy.registry.service import LEVEL_FIELD, RegistryService
+from kafkapy.registry.service import RegistryService
 from kafkapy.registry.topic import Fenced
 
 CONTENT_TYPE = requests.JSON_TYPES[0]

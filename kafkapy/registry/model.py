@@ -10,6 +10,7 @@ from kafkapy.named_tuple import NamedTuple
 
 DEFAULT_CONTEXT = "."
 LATEST_NUMBER = -1  # as a version
+LEVEL_FIELD = "compatibilityLevel"  # of settings
 
 
 class Level(StrEnum):

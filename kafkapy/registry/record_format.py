@@ -108,6 +108,10 @@ def decode_version(value: Mapping[str, Any]) -> Version:
     wrong."""
     try:
         schema = Schema.from_json(value)
+        if not isinstance(schema.text, str) or not isinstance(schema.type, str):
+            raise ValueError("the schema or its type is not a text")
+        if not isinstance(schema.metadata, dict | None) or not isinstance(schema.rule_set, dict | None):
+            raise ValueError("the metadata or the rules are not an object")
         return Version(
             str(value["subject"]), int(value["version"]), int(value["id"]), schema, bool(value.get("deleted", False))
         )

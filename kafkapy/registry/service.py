@@ -12,12 +12,11 @@ from typing import Any
 from kafkapy.client.schema.model import JSON, Schema, SchemaReference
 from kafkapy.registry import errors, record_format
 from kafkapy.registry.errors import InvalidSchema, RegistryError
-from kafkapy.registry.model import LATEST_NUMBER, Level, Mode, Version, context_of
+from kafkapy.registry.model import LATEST_NUMBER, LEVEL_FIELD, Level, Mode, Version, context_of
 from kafkapy.registry.schemas.parsing import ParsedSchema, differences, parse
 from kafkapy.registry.store import SchemaStore
 
 Write = Callable[[list[tuple[bytes, bytes | None]]], None]
-LEVEL_FIELD = "compatibilityLevel"
 MOST_MESSAGES = 100
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from kafkapy.client.schema.model import Schema, SchemaReference
 from kafkapy.registry import record_format
-from kafkapy.registry.model import LATEST_NUMBER, Version, context_of
+from kafkapy.registry.model import LATEST_NUMBER, LEVEL_FIELD, Level, Mode, Version, context_of
 from kafkapy.registry.record_format import Record
 
 log = logging.getLogger("kafkapy.registry")
@@ -115,6 +115,9 @@ class SchemaStore:
         if record.value is None:
             self._configs.pop(record.subject, None)
         else:
+            level = record.value.get(LEVEL_FIELD)
+            if level is not None:
+                Level(level)  # raises ValueError for the level of another registry, which no request could be judged by
             self._configs[record.subject] = record.value
 
     def _apply_noop(self, record: Record) -> None:
@@ -125,7 +128,7 @@ class SchemaStore:
         if record.value is None:
             self._modes.pop(record.subject, None)
         else:
-            self._modes[record.subject] = str(record.value.get("mode"))
+            self._modes[record.subject] = Mode(record.value.get("mode")).value
 
     _CHANGES = {
         record_format.SCHEMA: _apply_schema,
