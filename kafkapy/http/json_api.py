@@ -84,6 +84,14 @@ def json_bytes(content: Any) -> bytes:
         return json.dumps(content, separators=(",", ":")).encode()
 
 
+def refuse_constant(name: str) -> Any:
+    """Raises ValueError for NaN and Infinity, which Python reads as numbers and JSON does not have (RFC 8259).
+
+    For the argument `parse_constant` of the module json.
+    """
+    raise ValueError(f"{name} is not a value of JSON")
+
+
 def check_texts(found: Any) -> None:
     """Raises RequestRefused (422) if a text in the JSON value `found` has half of a surrogate pair, which JSON can
     escape and no record can hold."""
@@ -105,7 +113,7 @@ async def json_body(request: Request, accepted: Collection[str], default: str) -
         raise RequestRefused(415, "HTTP 415 Unsupported Media Type")
     content = await request.body()
     try:
-        found = json.loads(content)
+        found = json.loads(content, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise RequestRefused(400, f"The request's body is not JSON: {error}") from None
     if not isinstance(found, dict):

@@ -33,6 +33,7 @@ from kafkapy.http.json_api import (
     json_body,
     json_bytes,
     media_type,
+    refuse_constant,
 )
 from kafkapy.rest import errors
 from kafkapy.rest.cluster import ClusterClients, Record
@@ -461,7 +462,7 @@ async def _objects(content: bytes) -> AsyncIterator[Any]:
 
     If the rest of the body is not JSON, yields a RequestRefused as the last element instead of raising it.
     """
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
     try:
         text = content.decode()
     except UnicodeDecodeError as error:

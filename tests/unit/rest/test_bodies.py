@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
+import struct
+from types import SimpleNamespace
 
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from kafkapy.client.admin import TopicDescription
+from kafkapy.client.schema import RegistryClient, Schema
 from kafkapy.http.json_api import with_raw_paths
 from kafkapy.rest.consumers import ConsumerInstance, ConsumerInstances
-from kafkapy.rest.formats import Formats, decode_binary, decode_json
+from kafkapy.rest.formats import AvroJsonDeserializer, Formats, decode_binary, decode_json
 from kafkapy.rest.version_2 import JSON_RESPONSES, VersionTwo
 from kafkapy.rest.version_3 import VersionThree
 from tests.unit.rest.test_consumers import Consumer, Record
@@ -20,6 +24,7 @@ HALF = b"\\ud800"  # half of a surrogate pair, as JSON escapes it
 JSON_V2 = "application/vnd.kafka.json.v2+json"
 BINARY_V2 = "application/vnd.kafka.binary.v2+json"
 CLUSTER = "/v3/clusters/c"
+WHOLE = SimpleNamespace(start=0)  # the frame of data without a prefix
 
 
 class Clients:
@@ -59,6 +64,8 @@ def client(consumers):
     ("path", "content_type", "body"),
     [
         ("/topics/t", JSON_V2, b'{"records":[{"value":"%s"}]}' % HALF),
+        ("/topics/t", JSON_V2, b'{"records":[{"value":NaN}]}'),
+        (f"{CLUSTER}/topics/t/records", "", b'{"value":{"type":"JSON","data":-Infinity}}'),
         ("/topics/t", BINARY_V2, '{"records":[{"value":"é"}]}'.encode()),
         ("/consumers/g/instances/i/assignments", "", b'{"partitions":[{"topic":"t","partition":2147483648}]}'),
         ("/consumers/g/instances/i/assignments", "", b'{"partitions":[{"topic":"t","partition":true}]}'),
@@ -102,6 +109,29 @@ def test_a_record_with_half_of_a_surrogate_pair_is_returned(client, consumers):
     reply = client.get("/consumers/g/instances/i/records", headers={"accept": JSON_V2})
     assert reply.status_code == 200
     assert json.loads(reply.content)[0]["value"] == {"text": "\ud800"}
+
+
+def test_a_record_that_is_no_json_does_not_make_a_response_without_json(client, consumers):
+    class NoNumber(Record):
+        value = b"NaN"
+
+    settings = {"timeout_ms": 1, "least_bytes": 0}
+    decoders = (decode_binary, decode_json)
+    instance = ConsumerInstance(
+        Consumer([[NoNumber(3)], *[[]] * 1000]), "json", decoders, commits=False, settings=settings
+    )
+    consumers._instances["g", "i"] = instance
+    path, accepted = "/consumers/g/instances/i/records", {"accept": JSON_V2}
+    reply = client.get(path, headers=accepted)
+    assert (reply.status_code, reply.json()["error_code"]) == (500, 50002)
+    assert client.get(path, headers=accepted).json() == []
+
+
+def test_a_number_of_avro_that_json_does_not_have_becomes_a_text():
+    decoder = AvroJsonDeserializer(RegistryClient("http://localhost:1"), is_key=False)
+    parsed = decoder.parse(Schema('"double"'))
+    shown = [decoder.deserialize(struct.pack("<d", each), WHOLE, parsed) for each in (1.5, math.nan, -math.inf)]
+    assert shown == [1.5, "NaN", "-Infinity"]
 
 
 def test_the_uri_of_an_instance_leads_to_the_instance(client, consumers):
