@@ -106,6 +106,10 @@ class AvroJsonSerializer(AvroSerializer):
 class AvroJsonDeserializer(AvroDeserializer):
     """Deserializes Avro data to values in Avro's JSON encoding."""
 
+    def __init__(self, registry: RegistryClient, *, is_key: bool) -> None:
+        # Without their names, records of a union would get the name of the first branch with the same fields.
+        super().__init__(registry, is_key=is_key, names_records=True)
+
     def deserialize(self, data: bytes, frame: Frame, parsed: ParsedAvro) -> Any:
         output = io.StringIO()
         self._library.json_writer(output, parsed.schema, [super().deserialize(data, frame, parsed)])

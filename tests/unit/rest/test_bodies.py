@@ -117,9 +117,10 @@ def test_a_record_that_is_no_json_does_not_make_a_response_without_json(client, 
 
     settings = {"timeout_ms": 1, "least_bytes": 0}
     decoders = (decode_binary, decode_json)
-    instance = ConsumerInstance(
-        Consumer([[NoNumber(3)], *[[]] * 1000]), "json", decoders, commits=False, settings=settings
-    )
+    consumer = Consumer([])
+    polled = iter([[NoNumber(3)]])
+    consumer.poll = lambda timeout: next(polled, [])
+    instance = ConsumerInstance(consumer, "json", decoders, commits=False, settings=settings)
     consumers._instances["g", "i"] = instance
     path, accepted = "/consumers/g/instances/i/records", {"accept": JSON_V2}
     reply = client.get(path, headers=accepted)
@@ -132,6 +133,17 @@ def test_a_number_of_avro_that_json_does_not_have_becomes_a_text():
     parsed = decoder.parse(Schema('"double"'))
     shown = [decoder.deserialize(struct.pack("<d", each), WHOLE, parsed) for each in (1.5, math.nan, -math.inf)]
     assert shown == [1.5, "NaN", "-Infinity"]
+
+
+@pytest.mark.parametrize("namespace", ["", "shop"])
+def test_the_branch_of_a_union_is_the_one_that_was_written(namespace):
+    prefix = f"{namespace}." if namespace else ""
+    field = {"name": "x", "type": "int"}
+    union = [{"type": "record", "name": prefix + name, "fields": [field]} for name in ("A", "B")]
+    decoder = AvroJsonDeserializer(RegistryClient("http://localhost:1"), is_key=False)
+    schema = {"type": "record", "name": "R", "fields": [{"name": "u", "type": ["null", *union]}]}
+    parsed = decoder.parse(Schema(json.dumps(schema)))
+    assert decoder.deserialize(b"\x04\x0a", WHOLE, parsed) == {"u": {f"{prefix}B": {"x": 5}}}
 
 
 def test_the_uri_of_an_instance_leads_to_the_instance(client, consumers):
