@@ -72,6 +72,10 @@ class ConsumerInstance:
             finally:
                 self.used_s = time.monotonic()
 
+    def is_idle(self, limit_s: float) -> bool:
+        """Returns whether no request runs now, and none has run since `limit_s`, a monotonic time in seconds."""
+        return not self._lock.locked() and self.used_s < limit_s
+
     # The callbacks of a rebalance, called within `poll`
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
@@ -302,7 +306,7 @@ class ConsumerInstances:
         """Closes the instances that were not used for too long, and returns their number."""
         limit_s = time.monotonic() - self._idle_s
         with self._lock:
-            idle = [key for key, each in self._instances.items() if each.used_s < limit_s]
+            idle = [key for key, each in self._instances.items() if each.is_idle(limit_s)]
             closing = [self._instances.pop(key) for key in idle]
         for each in closing:
             each.close()

@@ -72,3 +72,32 @@ def test_instances_that_are_made_at_the_same_time_do_not_exceed_the_limit():
         each.join(60)
     instances.close()
     assert len(outcomes) == 2 and outcomes.count(50301) == 1
+
+
+def test_an_instance_whose_request_waits_longer_than_the_idle_time_is_not_removed():
+    is_polling, may_end = threading.Event(), threading.Event()
+
+    class Waiting(Consumer):
+        def poll(self, timeout):
+            is_polling.set()
+            may_end.wait(60)
+            return super().poll(timeout)
+
+        def close(self, timeout):
+            pass
+
+    settings = {"timeout_ms": 60_000, "least_bytes": 0}
+    decoders = (decode_binary, decode_binary)
+    instance = ConsumerInstance(Waiting([[Record(4)]]), "binary", decoders, commits=False, settings=settings)
+    instances = ConsumerInstances({}, Formats(None), most=1, idle_s=0)
+    instances._instances["g", "i"] = instance
+    request = threading.Thread(target=lambda: instance.run(lambda: instance.records(None, None, 1 << 20)))
+    request.start()
+    try:
+        assert is_polling.wait(60)
+        assert instances.remove_idle() == 0
+        assert instances.get("g", "i") is instance
+    finally:
+        may_end.set()
+        request.join(60)
+    assert instances.remove_idle() == 1
