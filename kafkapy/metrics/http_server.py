@@ -256,10 +256,14 @@ class HttpServer:
             logger.warning("A connection for metrics could not be accepted: %s", error.strerror)
             time.sleep(0.1)
             return
-        accepted.setblocking(False)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._tls is not None:  # the first `recv` performs the handshake
-            accepted = self._tls.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
+        try:
+            accepted.setblocking(False)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls is not None:  # the first `recv` performs the handshake
+                accepted = self._tls.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
+        except OSError:  # the client has reset the connection while it waited to be accepted
+            accepted.close()
+            return
         if len(self._clients) >= MOST_CONNECTIONS:
             self._drop(min(self._clients.values(), key=lambda client: client.deadline_s))
         self._clients[accepted.fileno()] = _Client(accepted, time.monotonic())

@@ -4,6 +4,7 @@ import base64
 import queue
 import socket
 import ssl
+import struct
 import time
 from contextlib import suppress
 
@@ -360,3 +361,18 @@ def test_a_tree_makes_the_pages_below_its_prefix():
     finally:
         server.close()
     assert asked == [("a/b", "c=d&e")]
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n"])
+def test_a_connection_that_is_reset_before_it_is_accepted_ends_nothing_else(sent):
+    server = HttpServer("127.0.0.1:0", tls=tls_contexts()[0])
+    with connect(server) as client:  # the operating system accepts it; the server's thread has not begun
+        client.sendall(sent)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    server.start({"/page": lambda: Response(b"a page")})
+    try:
+        with connect_encrypted(server) as client:
+            client.sendall(b"GET /page HTTP/1.1\r\n\r\n")
+            assert read_answer(client)[2] == b"a page"
+    finally:
+        server.close()
