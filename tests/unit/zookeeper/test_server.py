@@ -484,6 +484,16 @@ def test_replies_and_events_wait_for_the_log_in_order(harness, client):
     assert b"x" in client.frames[1]
 
 
+def test_a_multi_read_with_huge_results_is_refused(client):
+    client.create("/a", b"x" * 1_000_000)
+    read = (Op.GET_DATA, encode_string("/a") + encode_bool(False))
+    reader = client.call(Op.MULTI_READ, multi_body(*[read] * 3))
+    assert reader.remaining > 3_000_000
+    with refused(ZooKeeperError.MARSHALLING_ERROR):
+        client.call(Op.MULTI_READ, multi_body(*[read] * 17))
+    assert client.get("/a")[0] is not None
+
+
 def test_the_bytes_that_wait_for_a_client_are_counted(harness, client):
     other = harness.client()
     other.create("/a", b"x" * 1000)
