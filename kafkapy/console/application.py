@@ -128,7 +128,8 @@ class Console:
             "tab": "",
         }
         shown = {**shared, **(visit.shared() if visit is not None else {}), **page.values}
-        return HTMLResponse(render(page.template, shown), page.status, _NO_STORE)
+        # Content of records may have half of a surrogate pair, which UTF-8 cannot hold.
+        return HTMLResponse(render(page.template, shown).encode("utf-8", "replace"), page.status, _NO_STORE)
 
     def _problem_page(self, problem: Problem, session: Session | None, visit: Visit | None) -> Response:
         return self._page(Page("problem", {"problem": problem}, problem.status), session, visit)
