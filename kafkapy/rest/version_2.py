@@ -273,6 +273,8 @@ class VersionTwo:
         return answer({"offsets": shown})
 
     async def records(self, request: Request) -> Response:
+        if request.method == "HEAD":  # the records would count as received, although no response has them
+            raise RequestRefused(405, "HTTP 405 Method Not Allowed")
         instance = self._consumers.get(*_instance_key(request))
         accepted = [each.partition(";")[0].strip().lower() for each in request.headers.get("accept", "").split(",")]
         wanted = [EMBEDDED[each] for each in accepted if each in EMBEDDED]
