@@ -128,7 +128,8 @@ class Console:
             "tab": "",
         }
         shown = {**shared, **(visit.shared() if visit is not None else {}), **page.values}
-        return HTMLResponse(render(page.template, shown), page.status, _NO_STORE)
+        # Content of records may have half of a surrogate pair, which UTF-8 cannot hold.
+        return HTMLResponse(render(page.template, shown).encode("utf-8", "replace"), page.status, _NO_STORE)
 
     def _problem_page(self, problem: Problem, session: Session | None, visit: Visit | None) -> Response:
         return self._page(Page("problem", {"problem": problem}, problem.status), session, visit)
@@ -197,14 +198,18 @@ class Console:
             return self._login_page("", request.query_params.get("next", "/"), 200)
         given = _single_values(await request.body()) if request.method == "POST" else dict(request.query_params)
         target = given.get("next", "/")
-        if not self.sessions.may_try():
+        if not self.sessions.try_login():
             return self._login_page("Too many logins have failed. Try again in a minute.", target, 429)
-        session = await anyio.to_thread.run_sync(lambda: self._begin(given))
+        try:
+            session = await anyio.to_thread.run_sync(lambda: self._begin(given))
+        except BaseException:  # the cluster could not check the credentials
+            self.sessions.forgive()
+            raise
         if session is None:
-            self.sessions.count_failure()
             log.warning("A login of %r failed", given.get("user", "")[:LOGGED_NAME])
             what = "The token is wrong." if self.settings.login is Login.TOKEN else "The name or the password is wrong."
             return self._login_page(what, target, 403)
+        self.sessions.forgive()
         log.info("%s logged in", session.user)
         response = _redirect(target if target.startswith("/") and target[1:2] not in ("/", "\\") else "/")
         response.set_cookie(

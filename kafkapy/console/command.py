@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kafkapy.client.oauth_login import TOKEN_URL_KEY
+from kafkapy.config.listener_security import SASL_PROTOCOLS
 from kafkapy.config.properties import read_properties
 from kafkapy.console.masking import MaskRule, parse_rule
 from kafkapy.console.metrics_addresses import addresses_of
@@ -61,6 +62,7 @@ def run(arguments: Arguments) -> int:
             f"{host} is not an address of the loopback interface: give --login cluster, or --users FILE, so that only "
             "users who log in can reach the clusters"
         )
+    _check_sasl(login, next(iter(clusters.values())))
     _check_oauth(arguments, login, next(iter(clusters.values())))
     settings = _settings(arguments, clusters, host, login)
     bound = listen(host, port)
@@ -233,6 +235,17 @@ def _login(arguments: Arguments) -> Login:
     if arguments["mechanism"] not in MECHANISMS:
         raise UsageError(f"--mechanism {arguments['mechanism']}: one of {', '.join(MECHANISMS)} is expected")
     return login
+
+
+def _check_sasl(login: Login, properties: dict[str, Any]) -> None:
+    """Raises UsageError if users log in with their credentials of the first cluster, but its configuration has no SASL:
+    the cluster would accept every name and password."""
+    protocol = str(properties.get("security.protocol", "PLAINTEXT")).upper()
+    if login is Login.CLUSTER and protocol not in SASL_PROTOCOLS:
+        raise UsageError(
+            "--login cluster needs a security.protocol with SASL in the configuration of the first cluster "
+            f"(--command-config); it is {protocol}, with which every name and password would be accepted"
+        )
 
 
 def _check_oauth(arguments: Arguments, login: Login, properties: dict[str, Any]) -> None:

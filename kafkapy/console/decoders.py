@@ -70,7 +70,14 @@ def _msgpack(data: bytes, topic: str, key: bytes | None) -> tuple[str, Any]:
 
     try:
         value = msgpack.unpackb(data, strict_map_key=False, max_ext_len=1 << 16, timestamp=3)
-    except (ValueError, RecursionError, msgpack.UnpackException, msgpack.StackError) as error:
+    except (
+        ValueError,
+        TypeError,  # an array or a map is the key of a map
+        OverflowError,  # a time that Python cannot represent
+        RecursionError,
+        msgpack.UnpackException,
+        msgpack.StackError,
+    ) as error:
         raise Undecodable(f"not msgpack: {error or type(error).__name__}") from None
     return _pretty(value), value
 
@@ -79,7 +86,12 @@ def _pretty(value: Any) -> str:
     """Returns a tree of JSON values as indented JSON. Raises Undecodable for a tree with too many levels."""
     try:
         _check_depth(value)
-        return json.dumps(value, indent=2, ensure_ascii=False, default=_other)
+        text = json.dumps(value, indent=2, ensure_ascii=False, default=_other)
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # half of a surrogate pair, which JSON can escape and no page can have
+            return json.dumps(value, indent=2, default=_other)
+        return text
     except (RecursionError, TypeError) as error:
         raise Undecodable(f"the content cannot be shown as JSON: {error}") from None
 

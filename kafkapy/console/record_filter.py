@@ -68,7 +68,7 @@ class Filter(NamedTuple):
             return self.operation == "equals" and self.text == "null"
         if self.operation in ("less", "greater"):
             return _is_ordered(content, self.text, is_less=self.operation == "less")
-        data = content if isinstance(content, bytes) else _as_text(content).encode()
+        data = content if isinstance(content, bytes) else _as_text(content).encode("utf-8", "replace")
         wanted = self.text.encode()
         if self.operation == "equals":
             return data == wanted
@@ -116,7 +116,7 @@ def _is_ordered(content: Any, text: str, *, is_less: bool) -> bool:
     try:
         number = float(content.decode() if isinstance(content, bytes) else content)
         limit = float(text)
-    except (ValueError, TypeError, UnicodeDecodeError):
+    except (ValueError, TypeError, OverflowError):
         return False
     return number < limit if is_less else number > limit
 

@@ -103,15 +103,23 @@ class Sessions:
         for key in list(self._sessions):
             self.end(key)
 
-    def may_try(self) -> bool:
-        """Returns True if a login may be attempted now, and False after too many failed logins in the last minute."""
+    def try_login(self) -> bool:
+        """Returns True if a login may be attempted now, and False after too many failed logins in the last minute.
+
+        An attempt counts as failed until `forgive` is called, so that attempts at the same time cannot exceed the
+        limit.
+        """
         now_s = self._clock()
         with self._lock:
             while self._failures and now_s - self._failures[0] > FAILURE_PERIOD_S:
                 self._failures.popleft()
-            return len(self._failures) < MOST_FAILURES
+            if len(self._failures) >= MOST_FAILURES:
+                return False
+            self._failures.append(now_s)
+            return True
 
-    def count_failure(self) -> None:
-        """Counts a failed login. After too many in a minute, `may_try` returns False."""
+    def forgive(self) -> None:
+        """Counts one attempt less, because its login has not failed."""
         with self._lock:
-            self._failures.append(self._clock())
+            if self._failures:
+                self._failures.pop()

@@ -128,7 +128,7 @@ class SchemaStore:
         if record.value is None:
             self._modes.pop(record.subject, None)
         else:
-            self._modes[record.subject] = Mode(record.value.get("mode")).value
+            self._modes[record.subject] = Mode(str(record.value.get("mode"))).value
 
     _CHANGES = {
         record_format.SCHEMA: _apply_schema,

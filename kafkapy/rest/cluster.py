@@ -71,6 +71,17 @@ class ClusterClients:
             found = self._described[topic] = (now_s + self._describe_s, description)
         return found[1]
 
+    async def has_partition(self, topic: str, number: int) -> bool:
+        """Returns whether a topic has the partition `number`, which may have been added since its last description.
+
+        Raises RequestRefused if the topic does not exist.
+        """
+        if number < 0:
+            return False
+        if number < len((await self.describe(topic)).partitions):
+            return True
+        return number < len((await self.describe(topic, is_fresh=True)).partitions)
+
     def forget(self, topic: str) -> None:
         """Removes the cached description of a topic."""
         self._described.pop(topic, None)

@@ -131,9 +131,12 @@ class VersionTwo:
         if unknown:
             raise errors.unprocessable(f"a record has the fields key, value and partition, not {', '.join(unknown)}")
         number = _partition(request) if "partition" in request.path_params else None
-        partitions = len((await self._clients.describe(topic)).partitions)
+        await self._clients.describe(topic)
         encoded = await self._clients.run(lambda: self._encoded(topic, form, body, records))
-        wanted = [_wanted_partition(each, number, partitions) for each in records]
+        wanted = [_wanted_partition(each, number) for each in records]
+        largest = max((each for each in wanted if each is not None), default=None)
+        if largest is not None and not await self._clients.has_partition(topic, largest):
+            raise errors.partition_not_found()
         results = await self._clients.produce(
             topic, [(key, value, place, None, None) for (key, value), place in zip(encoded, wanted, strict=True)]
         )
@@ -270,6 +273,8 @@ class VersionTwo:
         return answer({"offsets": shown})
 
     async def records(self, request: Request) -> Response:
+        if request.method == "HEAD":  # the records would count as received, although no response has them
+            raise RequestRefused(405, "HTTP 405 Method Not Allowed")
         instance = self._consumers.get(*_instance_key(request))
         accepted = [each.partition(";")[0].strip().lower() for each in request.headers.get("accept", "").split(",")]
         wanted = [EMBEDDED[each] for each in accepted if each in EMBEDDED]
@@ -330,11 +335,11 @@ def _partitions(description: TopicDescription) -> list[dict[str, Any]]:
     ]
 
 
-def _wanted_partition(record: dict[str, Any], number: int | None, count: int) -> int | None:
+def _wanted_partition(record: dict[str, Any], number: int | None) -> int | None:
     wanted = number if number is not None else record.get("partition")
     if wanted is None:
         return None
-    if not isinstance(wanted, int) or isinstance(wanted, bool) or not 0 <= wanted < count:
+    if not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 0:
         raise errors.partition_not_found()
     return wanted
 

@@ -323,8 +323,9 @@ class VersionThree:
             key = await self._encoded(topic, KEY, body.get("key"))
             value = await self._encoded(topic, VALUE, body.get("value"))
             partition = body.get("partition_id")
-            count = len((await self._clients.describe(topic)).partitions)
-            if partition is not None and not (isinstance(partition, int) and 0 <= partition < count):
+            if partition is not None and not (
+                type(partition) is int and await self._clients.has_partition(topic, partition)
+            ):
                 raise errors.partition_not_found()
             record: Record = (key, value, partition, _timestamp(body.get("timestamp")), _headers(body.get("headers")))
             found = (await self._clients.produce(topic, [record]))[0]

@@ -25,6 +25,9 @@ class FrameConnection(Protocol):
     def send(self, frame: bytes) -> None:
         """Sends one frame; the connection puts the size of the frame before it."""
 
+    def hold(self, size: int) -> None:
+        """Counts the bytes of the frames that are to be sent later: `size` more, or less if it is negative."""
+
     def close(self, reason: str) -> None:
         """Closes the connection; `reason` is a text that says why."""
 
@@ -56,6 +59,11 @@ class Client:
         if not self.is_closed:
             self.sent += 1
             self._connection.send(frame)
+
+    def hold(self, size: int) -> None:
+        """Counts the bytes of frames that wait for earlier operations; while there are many, no request is read."""
+        if not self.is_closed:
+            self._connection.hold(size)
 
     def close(self, reason: str) -> None:
         if not self.is_closed:

@@ -39,8 +39,8 @@ _FIRST_REQUEST_MS = 10_000
 # Accepting stops for this time when the process has no descriptor or no memory left for a connection.
 _ACCEPT_PAUSE_MS = 500
 _NO_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
-# With more unsent bytes than the first number, no further request of the connection is read; with more than the second
-# one, which only watch events can cause, the connection is closed.
+# With more bytes that wait for a client than the first number, no further request of the connection is read. With more
+# unsent bytes than the second one, which only watch events can cause, the connection is closed.
 _PAUSE_BYTES = 1 << 20
 _MOST_UNSENT_BYTES = 64 << 20
 # The interval at which a connection whose client does not read is inspected, and the longest time without inspection.
@@ -259,16 +259,17 @@ def _close_if_silent(client: Client) -> None:
 class _Frames:
     """The connection to a client, as `Client` uses it.
 
-    While many sent bytes wait because the client does not read them, no requests of the client are read. If too many
-    bytes wait, the connection is closed.
+    While many bytes wait because the client does not read them, or because replies wait for earlier operations, no
+    requests of the client are read. If the client does not read too many bytes, the connection is closed.
     """
 
-    __slots__ = ("_connection", "_is_paused", "_schedule", "peer_host")
+    __slots__ = ("_connection", "_held", "_is_paused", "_schedule", "peer_host")
 
     def __init__(self, connection: OutgoingConnection, schedule: Schedule) -> None:
         self._connection = connection
         self._schedule = schedule
         self._is_paused = False
+        self._held = 0
         self.peer_host = connection.peer_host
 
     def send(self, frame: bytes) -> None:
@@ -282,13 +283,20 @@ class _Frames:
             self._is_paused = True
             self._pause()
 
+    def hold(self, size: int) -> None:
+        """Counts the bytes of the frames that are to be sent later: `size` more, or less if it is negative."""
+        self._held += size
+        if self._held > _PAUSE_BYTES and not self._is_paused:
+            self._is_paused = True
+            self._pause()
+
     def _pause(self) -> None:
-        """Stops reading requests until the client has read most of the bytes that wait for it.
+        """Stops reading requests until few bytes wait for the client.
 
         A timer calls this method again every few milliseconds, until few bytes wait.
         """
         connection = self._connection
-        if connection.is_closed or connection.unsent_bytes <= _PAUSE_BYTES:
+        if connection.is_closed or connection.unsent_bytes + self._held <= _PAUSE_BYTES:
             self._is_paused = False
             connection.unmute()
         else:

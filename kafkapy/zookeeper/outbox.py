@@ -17,6 +17,10 @@ class Recipient(Protocol):
     def send(self, frame: bytes) -> None:
         """Sends one frame without its size; does nothing if the connection is closed."""
 
+    def hold(self, size: int) -> None:
+        """Counts the bytes of the frames that wait for this recipient in the outbox: `size` more, or less if it is
+        negative."""
+
 
 class Call:
     """A recipient in the outbox that calls a function at its turn, instead of sending a frame.
@@ -32,6 +36,9 @@ class Call:
 
     def send(self, frame: bytes) -> None:
         self.on_turn(True)
+
+    def hold(self, size: int) -> None:
+        """Does nothing, because no frame waits."""
 
 
 class Slot:
@@ -53,6 +60,7 @@ class Slot:
 
     def add(self, recipient: Recipient, frame: bytes) -> None:
         self._frames.append((recipient, frame))
+        recipient.hold(len(frame))
 
     def step(self) -> None:
         """Counts one of the `steps` events for which the slot waits.
@@ -72,6 +80,7 @@ class Slot:
     def send(self) -> None:
         self._outbox.sent_count += len(self._frames)
         for recipient, frame in self._frames:
+            recipient.hold(-len(frame))
             recipient.send(frame)
 
     def drop(self) -> None:

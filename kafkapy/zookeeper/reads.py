@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from kafkapy.errors import ProtocolViolation
 from kafkapy.zookeeper import acl as permissions
 from kafkapy.zookeeper.acl import Identity, check_permission, without_digests
 from kafkapy.zookeeper.errors import OperationError, ZooKeeperError
@@ -12,6 +13,9 @@ from kafkapy.zookeeper.node import Node
 from kafkapy.zookeeper.requests import Op, ReadRequest, encode_acl
 from kafkapy.zookeeper.tree import Tree
 from kafkapy.zookeeper.writes import END_OF_MULTI, encode_error, multi_header
+
+# The largest result of one multiRead. A client of ZooKeeper accepts 1 MiB by default (jute.maxbuffer).
+MOST_RESULT_BYTES = 16 << 20
 
 
 def exists(tree: Tree, path: str) -> bytes:
@@ -76,15 +80,21 @@ def get_all_children_number(tree: Tree, path: str, identities: Collection[Identi
 def multi_read(tree: Tree, operations: Iterable[tuple[int, ReadRequest]], identities: Collection[Identity]) -> bytes:
     """Returns the encoded results of several reads; a read that is refused has an error code as its result.
 
-    `operations` are pairs of an operation code (`Op`) and its request.
+    `operations` are pairs of an operation code (`Op`) and its request. Raises ProtocolViolation if the results are
+    larger than MOST_RESULT_BYTES, because a small request can name a large node many times.
     """
     results = []
+    size = 0
     for op, request in operations:
         read = get_data if op == Op.GET_DATA else get_children
         try:
-            results.append(multi_header(op) + read(tree, request.path, identities))
+            result = multi_header(op) + read(tree, request.path, identities)
         except OperationError as error:
-            results.append(encode_error(error.code))
+            result = encode_error(error.code)
+        results.append(result)
+        size += len(result)
+        if size > MOST_RESULT_BYTES:
+            raise ProtocolViolation(f"the results of a multiRead have more than {MOST_RESULT_BYTES} bytes")
     return b"".join(results) + END_OF_MULTI
 
 

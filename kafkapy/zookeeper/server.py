@@ -510,6 +510,9 @@ class _Closer:
     def send(self, frame: bytes) -> None:
         self._client.close(self._reason)
 
+    def hold(self, size: int) -> None:
+        """Does nothing, because no frame waits."""
+
 
 def _no_reply(slot: Slot) -> None:
     """Adds nothing to the slot: the `add_reply` of a change by the server itself, for which no client waits."""

@@ -237,6 +237,7 @@ class TestClient(ProtocolClient):
         super().__init__()
         self.peer_host = address
         self.is_closed = False
+        self.held = 0  # bytes of frames that wait in the outbox
         assert harness.server is not None
         self.server = harness.server
         self.connection = Client(self)
@@ -255,6 +256,9 @@ class TestClient(ProtocolClient):
     def send(self, frame: bytes) -> None:
         assert not self.is_closed
         self.frames.append(frame)
+
+    def hold(self, size: int) -> None:
+        self.held += size
 
     def close(self, reason: str) -> None:
         self.is_closed = True

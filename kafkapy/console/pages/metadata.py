@@ -25,7 +25,7 @@ from kafkapy.types import METADATA_TOPIC
 RECORDS_OF_A_PAGE = 100
 # Seconds for which a history may be shown after it was read.
 HISTORY_S = 15.0
-HIDDEN = "(hidden)"
+HIDDEN_VALUE = "(hidden)"
 # The fields of a SCRAM credential with which an attacker could search for the password, or log in.
 _KEYS_OF_CREDENTIAL = ("salt", "storedKey", "serverKey")
 
@@ -114,7 +114,7 @@ def _summary(record: Any) -> str:
     fields = message_json(record.message, type(record.message).HIGHEST_VERSION)
     kind = type(record.message).__name__.removesuffix("Record")
     if kind == "UserScramCredential":
-        fields |= dict.fromkeys(_KEYS_OF_CREDENTIAL, HIDDEN)
+        fields |= dict.fromkeys(_KEYS_OF_CREDENTIAL, HIDDEN_VALUE)
     elif kind == "Config":
         fields["value"] = _shown_value(fields["resourceType"], fields["name"], fields["value"])
     shown = ", ".join(f"{name}: {value}" for name, value in fields.items() if value not in (None, "", [], {}))
@@ -122,14 +122,15 @@ def _summary(record: Any) -> str:
 
 
 def _shown_value(resource_type: int, key: str, value: str | None) -> str | None:
-    """Returns the value of a configuration key, or HIDDEN if the key is a password, or a broker's key of unknown type.
+    """Returns the value of a configuration key, or HIDDEN_VALUE instead of that of a password.
 
-    A broker's log hides the same values (RecordRedactor of Apache Kafka).
+    A broker's key of unknown type may be a password, too: a broker's log hides the same values (RecordRedactor of
+    Apache Kafka).
     """
     if value is None or resource_type != BROKER_RESOURCE:
         return value
     row = dynamic_row(key)
-    return HIDDEN if row is None or row.sensitive else value
+    return HIDDEN_VALUE if row is None or row.sensitive else value
 
 
 def show_difference(visit: Visit) -> Page:

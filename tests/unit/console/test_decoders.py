@@ -65,3 +65,23 @@ def test_no_content_is_an_error(data, wanted, topic):
     decoded = decode(data, topic, wanted)
     assert isinstance(decoded.text, str)
     assert len(preview(data, topic, wanted, None, 50).text) <= 51
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x81\x90\xc0",  # a map with an array as its key
+        b"\x81\x81\xc0\xc0\xc0",  # a map with a map as its key
+        b"\xc7\x0c\xff" + bytes(4) + b"\x7f" * 8,  # a time after the year 9999
+        b"\x91\xc7\x0c\xff" + bytes(4) + b"\x80" + bytes(7),
+    ],
+)
+@pytest.mark.parametrize("wanted", ["auto", "msgpack"])
+def test_msgpack_that_python_cannot_represent_is_shown_as_bytes(data, wanted):
+    assert decode(data, "topic", wanted).decoder == "hex"
+    assert preview(data, "topic", wanted, None, 80).text == data.hex()
+
+
+def test_half_of_a_surrogate_pair_is_shown_as_json_escapes_it():
+    text = decode(b'{"a": "\\ud800", "b": "\\u00e4"}', "topic").text
+    assert text.encode() == b'{\n  "a": "\\ud800",\n  "b": "\\u00e4"\n}'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.console.pages.metadata import HIDDEN, _facts, _summary
+from kafkapy.console.pages.metadata import HIDDEN_VALUE, _facts, _summary
 from kafkapy.metadata.history import LoggedRecord
 from kafkapy.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, TOPIC_RESOURCE
 from kafkapy.protocol.messages.metadata_records import ConfigRecord, UserScramCredentialRecord
@@ -24,7 +24,7 @@ def config(key, resource_type=BROKER_RESOURCE):
 def test_the_value_of_a_password_is_hidden(key):
     found = summary_of(config(key))
     assert "hunter2" not in found
-    assert f"value: {HIDDEN}" in found
+    assert f"value: {HIDDEN_VALUE}" in found
 
 
 def test_other_values_are_shown():
@@ -37,7 +37,7 @@ def test_the_keys_of_a_scram_credential_are_hidden():
         name="ann", mechanism=1, salt=b"salt-1", stored_key=b"stored-1", server_key=b"server-1", iterations=4096
     )
     found = summary_of(message)
-    assert found.count(HIDDEN) == 3
+    assert found.count(HIDDEN_VALUE) == 3
     assert "name: ann" in found
     assert "iterations: 4096" in found
 
@@ -48,4 +48,4 @@ def test_the_difference_of_two_images_tells_that_a_password_has_changed_and_not_
     )
     before, after = _facts(first), _facts(second)
     assert before != after
-    assert {each.shown for each in (*before.values(), *after.values())} == {HIDDEN}
+    assert {each.shown for each in (*before.values(), *after.values())} == {HIDDEN_VALUE}

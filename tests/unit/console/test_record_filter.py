@@ -107,3 +107,9 @@ def test_a_time_has_several_forms(text, wall_ms):
 def test_another_text_is_not_a_time(text):
     with pytest.raises(Problem, match="is not a time"):
         time_of(text)
+
+
+def test_a_value_that_no_text_or_float_can_hold_is_not_accepted_and_ends_no_search():
+    half, large = (RECORD._replace(value=b'{"a": %s}' % value) for value in (b'"\\ud800"', b"1" + b"0" * 400))
+    assert not Filter("json", "contains", "x", "a").accepts(half)
+    assert not Filter("json", "greater", "1", "a").accepts(large)

@@ -54,11 +54,17 @@ def test_failed_logins_are_limited_for_a_minute():
     clock = Clock()
     sessions = Sessions(clock=clock)
     for _ in range(MOST_FAILURES):
-        assert sessions.may_try()
-        sessions.count_failure()
-    assert not sessions.may_try()
+        assert sessions.try_login()
+    assert not sessions.try_login()
     clock.now_s = FAILURE_PERIOD_S + 1
-    assert sessions.may_try()
+    assert sessions.try_login()
+
+
+def test_logins_that_succeed_are_not_limited():
+    sessions = Sessions(clock=Clock())
+    for _ in range(3 * MOST_FAILURES):
+        assert sessions.try_login()
+        sessions.forgive()
 
 
 def test_a_form_needs_the_token_of_its_session():

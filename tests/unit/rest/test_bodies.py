@@ -128,6 +128,16 @@ def test_a_record_that_is_no_json_does_not_make_a_response_without_json(client, 
     assert client.get(path, headers=accepted).json() == []
 
 
+def test_head_takes_no_records_of_an_instance(client, consumers):
+    settings = {"timeout_ms": 1, "least_bytes": 0}
+    decoders = (decode_binary, decode_binary)
+    instance = ConsumerInstance(Consumer([[Record(3)]]), "binary", decoders, commits=False, settings=settings)
+    consumers._instances["g", "i"] = instance
+    path = "/consumers/g/instances/i/records"
+    assert client.head(path).status_code == 405
+    assert [each["offset"] for each in client.get(path, headers={"accept": BINARY_V2}).json()] == [3]
+
+
 def test_a_number_of_avro_that_json_does_not_have_becomes_a_text():
     decoder = AvroJsonDeserializer(RegistryClient("http://localhost:1"), is_key=False)
     parsed = decoder.parse(Schema('"double"'))

@@ -80,6 +80,19 @@ def test_no_request_is_read_while_much_waits(connection, frames, scheduler):
     assert connection.is_muted
 
 
+def test_no_request_is_read_while_many_replies_wait_for_earlier_operations(connection, frames, scheduler):
+    frames.hold(listener._PAUSE_BYTES)
+    assert not connection.is_muted
+    frames.hold(1)
+    assert connection.is_muted
+    scheduler.advance(100)
+    assert connection.is_muted
+    frames.hold(-1 - listener._PAUSE_BYTES)
+    scheduler.advance(100)
+    assert not connection.is_muted
+    assert scheduler.pending() == 0
+
+
 def test_a_client_that_reads_no_events_is_disconnected(connection, frames, scheduler, caplog):
     connection.unsent_bytes = listener._MOST_UNSENT_BYTES
     frames.send(b"a")

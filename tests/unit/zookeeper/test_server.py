@@ -484,6 +484,29 @@ def test_replies_and_events_wait_for_the_log_in_order(harness, client):
     assert b"x" in client.frames[1]
 
 
+def test_a_multi_read_with_huge_results_is_refused(client):
+    client.create("/a", b"x" * 1_000_000)
+    read = (Op.GET_DATA, encode_string("/a") + encode_bool(False))
+    reader = client.call(Op.MULTI_READ, multi_body(*[read] * 3))
+    assert reader.remaining > 3_000_000
+    with refused(ZooKeeperError.MARSHALLING_ERROR):
+        client.call(Op.MULTI_READ, multi_body(*[read] * 17))
+    assert client.get("/a")[0] is not None
+
+
+def test_the_bytes_that_wait_for_a_client_are_counted(harness, client):
+    other = harness.client()
+    other.create("/a", b"x" * 1000)
+    harness.log.is_holding = True
+    other.submit(Op.SET_DATA, encode_string("/a") + encode_buffer(b"y" * 1000) + encode_int(-1))
+    for _ in range(10):
+        client.submit(Op.GET_DATA, encode_string("/a") + encode_bool(False))
+    assert client.held > 10_000
+    harness.log.release()
+    assert len(client.frames) == 10
+    assert client.held == other.held == 0
+
+
 @pytest.mark.parametrize("error", [Error.NOT_ENOUGH_REPLICAS, Error.NOT_LEADER_OR_FOLLOWER])
 def test_a_refused_record_ends_the_connections_and_changes_nothing(harness, client, error):
     harness.log.next_failure = error
