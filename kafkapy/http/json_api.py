@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping
+from math import isfinite
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -92,6 +93,25 @@ def refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a value of JSON")
 
 
+def finite_number(text: str) -> float:
+    """Returns the number with a fraction or an exponent that `text` represents. Raises ValueError for one that is too
+    large, which Python would read as infinite.
+
+    For the argument `parse_float` of the module json.
+    """
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"the number {text} is too large")
+    return number
+
+
+def strict_json(content: bytes) -> Any:
+    """Returns the value that the JSON text represents. Raises ValueError or RecursionError for a text that is not JSON
+    (RFC 8259): Python's own reader accepts NaN, and bytes that are not Unicode."""
+    text = content.decode(json.detect_encoding(content))
+    return json.loads(text, parse_constant=refuse_constant, parse_float=finite_number)
+
+
 def check_texts(found: Any) -> None:
     """Raises RequestRefused (422) if a text in the JSON value `found` has half of a surrogate pair, which JSON can
     escape and no record can hold."""
@@ -113,7 +133,7 @@ async def json_body(request: Request, accepted: Collection[str], default: str) -
         raise RequestRefused(415, "HTTP 415 Unsupported Media Type")
     content = await request.body()
     try:
-        found = json.loads(content, parse_constant=refuse_constant)
+        found = strict_json(content)
     except (ValueError, RecursionError) as error:
         raise RequestRefused(400, f"The request's body is not JSON: {error}") from None
     if not isinstance(found, dict):

@@ -26,7 +26,7 @@ from kafkapy.client.schema.bounded_cache import BoundedCache
 from kafkapy.client.schema.subject_names import KEY
 from kafkapy.client.schema.wire_format import Frame
 from kafkapy.errors import ConfigError
-from kafkapy.http.json_api import RequestRefused, refuse_constant
+from kafkapy.http.json_api import RequestRefused, strict_json
 from kafkapy.rest import errors
 
 BINARY, JSON, AVRO, JSON_SCHEMA, TEXT = "binary", "json", "avro", "jsonschema", "text"
@@ -86,7 +86,7 @@ def decode_json(data: bytes | None) -> Any:
     if data is None:
         return None
     try:
-        return json.loads(data, parse_constant=refuse_constant)
+        return strict_json(data)
     except (ValueError, RecursionError) as error:
         raise RequestRefused(50002, f"Kafka error: a record is not JSON: {error}") from None
 

@@ -30,6 +30,7 @@ from kafkapy.http.json_api import (
     JsonResponses,
     RequestRefused,
     check_texts,
+    finite_number,
     json_body,
     json_bytes,
     media_type,
@@ -463,7 +464,7 @@ async def _objects(content: bytes) -> AsyncIterator[Any]:
 
     If the rest of the body is not JSON, yields a RequestRefused as the last element instead of raising it.
     """
-    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+    decoder = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number)
     try:
         text = content.decode()
     except UnicodeDecodeError as error:

@@ -240,7 +240,9 @@ def _parsed(data: bytes) -> tuple[str, list[int]]:
     try:
         request = json.loads(data)
         command, node_ids = request["command"], list(request["nodes"])
-    except (ValueError, KeyError, TypeError) as error:
+        if not all(type(each) is int for each in node_ids):
+            raise TypeError("the nodes are not numbers")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ToolError(f"the request is not a command: {error}") from None
     if command not in ("status", "stop", "restart", *SIGNALS):
         raise ToolError(f"the running sandbox does not know the command {command!r}: it is of another release")

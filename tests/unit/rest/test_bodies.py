@@ -65,6 +65,9 @@ def client(consumers):
     [
         ("/topics/t", JSON_V2, b'{"records":[{"value":"%s"}]}' % HALF),
         ("/topics/t", JSON_V2, b'{"records":[{"value":NaN}]}'),
+        ("/topics/t", JSON_V2, b'{"records":[{"value":1e999}]}'),
+        ("/topics/t", JSON_V2, b'{"records":[{"value":"\xed\xa0\x80"}]}'),
+        (f"{CLUSTER}/topics/t/records", "", b'{"value":{"type":"JSON","data":1e999}}'),
         (f"{CLUSTER}/topics/t/records", "", b'{"value":{"type":"JSON","data":-Infinity}}'),
         ("/topics/t", BINARY_V2, '{"records":[{"value":"é"}]}'.encode()),
         ("/consumers/g/instances/i/assignments", "", b'{"partitions":[{"topic":"t","partition":2147483648}]}'),

@@ -19,6 +19,7 @@ from kafkapy.rest import errors
         (ApiError(Error.POLICY_VIOLATION), 40002, 400),
         (ApiError(Error.TOPIC_ALREADY_EXISTS), 40002, 400),
         (ApiError(Error.TOPIC_DELETION_DISABLED), 40002, 400),
+        (ApiError(Error.UNKNOWN_SERVER_ERROR), 40002, 400),
         (AuthenticationError("wrong password"), 40101, 401),
         (ApiError(Error.TOPIC_AUTHORIZATION_FAILED), 40301, 403),
         (ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION), 40401, 404),

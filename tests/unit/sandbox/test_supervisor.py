@@ -38,6 +38,8 @@ def test_a_node_that_is_not_ready_when_the_time_ends_is_named(started, monkeypat
     [
         (b'{"command": "grow", "nodes": [1]}', "does not know the command 'grow'"),
         (b'{"command": "status"}', "the request is not a command: 'nodes'"),
+        (b'{"command": "status", "nodes": [[1]]}', "the request is not a command: the nodes are not numbers"),
+        (b"[" * 60_000, "the request is not a command: "),
         (b"status", "the request is not a command: "),
         (b"\xff", "the request is not a command: "),
     ],
