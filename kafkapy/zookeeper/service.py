@@ -27,8 +27,10 @@ logger = logging.getLogger("kafkapy.zookeeper.Service")
 
 _LOAD_BUFFER_BYTES = 5 * 1024 * 1024
 _CREATE_TOPIC_INTERVAL_MS = 1000
-# The time after which changes that the log has refused are written again.
+# The pause before the view is written again after a refusal, which ends all connections; it doubles at each further one.
 _VIEW_RETRY_MS = 2000
+_LONGEST_VIEW_RETRY_MS = 60_000
+_MOST_DOUBLINGS = 10
 
 
 class ZooKeeperService:
@@ -147,8 +149,9 @@ class ZooKeeperService:
 
     def _view_refused(self) -> None:
         """Writes the view again after a while, because the log has refused changes of it."""
-        if self._view_timer is None and self.server is not None:
-            self._view_timer = self._schedule(_VIEW_RETRY_MS, self._write_view_again)
+        if self._view_timer is None and self._view is not None and self.server is not None:
+            pause_ms = min(_VIEW_RETRY_MS << min(self._view.refusals - 1, _MOST_DOUBLINGS), _LONGEST_VIEW_RETRY_MS)
+            self._view_timer = self._schedule(pause_ms, self._write_view_again)
 
     def _write_view_again(self) -> None:
         self._view_timer = None

@@ -39,7 +39,8 @@ class ViewWriter:
     `begin` returns a transaction, and `commit` writes it to the tree. `is_awaited(topic)` returns whether a client's
     request for this topic waits for the controller. The topic's node is then not deleted, although the metadata may not
     have the topic yet. `on_refused` is called when the log has refused a transaction: the tree does not show the
-    metadata then, until the next call of `follow`, which compares all nodes.
+    metadata then, until the next call of `follow`, which compares all nodes. `refusals` is the number of transactions
+    that the log has refused since it took one.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class ViewWriter:
         self._commit_transaction = commit
         self._is_awaited = is_awaited
         self._on_refused = on_refused
+        self.refusals = 0
         self._is_behind = False
         self._sources: dict[str, tuple[object, ...]] = {}
         self._nodes: dict[str, Nodes] = {}
@@ -114,8 +116,11 @@ class ViewWriter:
 
     def _commit(self, transaction: Transaction) -> None:
         def done(error: Error) -> None:
-            if error is not Error.NONE:
+            if error is Error.NONE:
+                self.refusals = 0
+            else:
                 self._is_behind = True
+                self.refusals += 1
                 self._on_refused()
 
         self._commit_transaction(transaction, done)

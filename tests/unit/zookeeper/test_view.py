@@ -546,9 +546,11 @@ def test_what_the_log_has_refused_is_shown_after_the_next_image():
     harness.image = with_topic(harness.image, "u", 1)
     harness.show()
     assert refusals == [True]
+    assert harness.view.refusals == 1
     assert "/brokers/topics/u" not in harness.zookeeper.server.tree.nodes
     harness.view.follow(harness.image, ClusterFacts("cluster-id", 1, 0), topics=[])
     assert "/brokers/topics/u/partitions/0/state" in harness.zookeeper.server.tree.nodes
+    assert harness.view.refusals == 0
 
 
 def test_a_deletion_that_the_log_has_refused_is_tried_again():
