@@ -27,7 +27,7 @@ logger = logging.getLogger("kafkapy.zookeeper.Service")
 
 _LOAD_BUFFER_BYTES = 5 * 1024 * 1024
 _CREATE_TOPIC_INTERVAL_MS = 1000
-# The pause before the view is written again after a refusal, which ends all connections; it doubles at each further one.
+# The pause before the view is written again after a refusal, which ends all connections; it doubles each time.
 _VIEW_RETRY_MS = 2000
 _LONGEST_VIEW_RETRY_MS = 60_000
 _MOST_DOUBLINGS = 10
