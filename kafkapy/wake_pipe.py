@@ -6,7 +6,7 @@ import os
 import threading
 from contextlib import suppress
 
-_READ_BYTES = 4096
+_WAKE_BYTES = 4096
 
 
 class WakePipe:
@@ -36,7 +36,7 @@ class WakePipe:
         """Empties the pipe, which may be empty already because another thread has read it."""
         with self._lock, suppress(BlockingIOError):
             if self._is_open:
-                os.read(self._reader, _READ_BYTES)
+                os.read(self._reader, _WAKE_BYTES)
 
     def close(self) -> None:
         """Closes the pipe. Further calls do nothing."""

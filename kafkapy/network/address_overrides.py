@@ -15,7 +15,7 @@ from kafkapy.host_names import host_addresses
 logger = logging.getLogger("kafka.network.ConnectionQuotas")
 
 # After a host name could not be resolved, the next connection after this time begins another attempt.
-RETRY_S = 60
+LOOKUP_RETRY_S = 60
 NEVER_S = float("inf")
 
 
@@ -63,7 +63,7 @@ class AddressOverrides:
 
     def _take(self, limits: dict[str, int] | None) -> None:
         if limits is None:
-            self._retry_at_s = time.monotonic() + RETRY_S
+            self._retry_at_s = time.monotonic() + LOOKUP_RETRY_S
         else:
             self._limits = limits
 

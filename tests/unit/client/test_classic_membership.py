@@ -245,9 +245,7 @@ def test_a_caller_that_waits_gets_the_error_of_the_lookup_although_no_poll_has_r
 
 
 def test_a_member_sends_heartbeats_while_it_has_an_error_to_raise(coordinator):
-    group = OffsetFetchResponse.OffsetFetchResponseGroup(
-        group_id="g", error_code=int(Error.GROUP_AUTHORIZATION_FAILED)
-    )
+    group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", error_code=int(Error.GROUP_AUTHORIZATION_FAILED))
     coordinator.answers[ApiKey.OFFSET_FETCH] = lambda request, version: OffsetFetchResponse(groups=[group])
     with consumer_of(coordinator, heartbeat_interval_ms=1000) as consumer:
         consumer.subscribe(["t"])

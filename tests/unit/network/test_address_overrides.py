@@ -8,7 +8,7 @@ import pytest
 from kafkapy.config import BrokerConfig
 from kafkapy.errors import ConfigError
 from kafkapy.network import address_overrides
-from kafkapy.network.address_overrides import RETRY_S, AddressOverrides, parse_address_limits
+from kafkapy.network.address_overrides import LOOKUP_RETRY_S, AddressOverrides, parse_address_limits
 
 KEY = "max.connections.per.ip.overrides"
 
@@ -72,5 +72,5 @@ def test_names_that_cannot_be_resolved_are_tried_again_later(names, monkeypatch,
     assert caplog.text.count("client is not known") == 1
     names.known["client"] = "10.0.0.1"
     assert after_lookups(overrides) == 1
-    now_s[0] += RETRY_S
+    now_s[0] += LOOKUP_RETRY_S
     assert after_lookups(overrides) == 3
