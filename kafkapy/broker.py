@@ -164,7 +164,8 @@ class Broker(ClusterNode):
         if config.kafkapy_metrics_listener:
             self._metrics_server = _bind_metrics(config)
         quorum, image = open_quorum(self._foundation)
-        refuse_tiered_topics(image, config.node_id)
+        if quorum.is_alone:  # otherwise this image may be old
+            refuse_tiered_topics(image, config.node_id)
         self.cluster_id = quorum.config.cluster_id
         parts = self._parts = build_parts(
             self._foundation, quorum, self.cluster_id, self._policies, self._fail, self._tls
@@ -178,9 +179,9 @@ class Broker(ClusterNode):
             self._foundation.other_nodes.watch_brokers(parts.services, self.socket_server)
         if self._is_gated:
             parts.gate.attach(self.reactor)
-        clean_broker_epoch = log_manager.take_clean_shutdown_markers()
+        log_manager.refuse_foreign_directories()
         if quorum.is_alone:
-            self._load_logs(image)
+            clean_broker_epoch = self._load_logs(image)
             parts.controller.start(image)
             if parts.services.authorizer is not None:
                 follow_acls(parts.services.authorizer, parts.controller, config.node_id).result()
@@ -193,7 +194,7 @@ class Broker(ClusterNode):
         changes = HeldListener(parts.publisher)
         image = parts.controller.follow(changes).result()
         if not quorum.is_alone:
-            self._load_logs(image)
+            clean_broker_epoch = self._load_logs(image)
         self._descriptors.warn_at_start(len(log_manager.logs()))
         parts.publisher.take_over(image)
         quotas = self._quotas = QuotaListener(parts.services, lambda: self.socket_server.quotas, parts.gate)
@@ -329,14 +330,16 @@ class Broker(ClusterNode):
         if self._fatal is not None:
             raise self._fatal
 
-    def _load_logs(self, image: MetadataImage) -> None:
-        """Loads the logs, by the configuration that the image has for this broker and for the topics.
+    def _load_logs(self, image: MetadataImage) -> int:
+        """Loads the logs, by the configuration that the image has for this broker and for the topics. Returns the
+        broker's epoch at the last clean shutdown, or -1 if that was not clean.
 
         Raises ConfigError for topics in tiered storage, of which a broker of a larger cluster may learn only now, and
-        the first fatal failure.
+        the first fatal failure. A start that ends before has left the marks of the clean shutdown.
         """
         topics, node_id = image.topics, self.config.node_id
         refuse_tiered_topics(image, node_id)
+        clean_broker_epoch = self.log_manager.take_clean_shutdown_markers()
         DynamicConfigListener(self.config, node_id, lambda: None).apply(image)
 
         def is_stray(topic_id: bytes | None, partition: TopicPartition) -> bool:
@@ -348,6 +351,7 @@ class Broker(ClusterNode):
         publisher = self.parts.publisher
         self.log_manager.startup(lambda topic: publisher.topic_config(image, topic), is_stray, is_assigned)
         self._raise_fatal()
+        return clean_broker_epoch
 
     def _metrics_routes(self) -> Mapping[str, Route]:
         """Returns the functions that make the pages of the metrics listener, by path.

@@ -129,7 +129,7 @@ class ClassicMembership(GroupMembership):
             return NEVER
         node_id = self.coordinator_node(monotonic_ms)
         if node_id is None:
-            return NEVER if self.failure is not None else self._coordinator.next_attempt_ms(monotonic_ms)
+            return NEVER if self._coordinator.fatal is not None else self._coordinator.next_attempt_ms(monotonic_ms)
         if self.phase is Phase.JOINING:
             if monotonic_ms < self._not_before_ms:
                 return self._not_before_ms

@@ -132,10 +132,9 @@ class ConsumerMembership(GroupMembership):
             return NEVER
         self._offer()
         node_id = self.coordinator_node(monotonic_ms)
-        if node_id is None and self.failure is not None:
-            return self._poll_deadline_ms()
         if node_id is None:
-            return self._coordinator.next_attempt_ms(monotonic_ms)
+            is_refused = self._coordinator.fatal is not None  # until `poll` has raised the failure
+            return self._poll_deadline_ms() if is_refused else self._coordinator.next_attempt_ms(monotonic_ms)
         if self._heartbeat_in_flight:
             return self._poll_deadline_ms()
         changes = self._changes()

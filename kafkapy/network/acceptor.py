@@ -136,8 +136,8 @@ class Acceptor:
         self._throttled: set[int] = set()  # descriptors of accepted connections that wait to be closed
         # Compiled code (the gate) serves usual Produce and Fetch requests. Clients of a controller's listener may not
         # access the broker's partitions. A principal builder of the administrator is asked in Python about clients that
-        # neither TLS nor SASL identifies.
-        has_builder = config.has_other_than_default(PRINCIPAL_BUILDER_KEY)
+        # neither TLS nor SASL identifies; with an authorizer, Python sees the first request of each client anyway.
+        has_builder = config.has_other_than_default(PRINCIPAL_BUILDER_KEY) and not config.authorizer_class_name
         asks_builder = has_builder and tls is None and not uses_sasl(listener)
         self._is_gated = listener.name not in config.controller_listener_names and not asks_builder
         # The largest frame of a client that has not proved its identity; None if clients need not prove it.

@@ -76,8 +76,10 @@ class AddressOverrides:
             Thread(target=self._resolve, args=(text,), name="connection-limits", daemon=True).start()
 
     def _resolve(self, text: str) -> None:
+        limits = None
         try:
-            self._resolved = text, parse_address_limits(text)
+            limits = parse_address_limits(text)
         except ConfigError as error:
             logger.error("%s; the former limits of addresses still apply", error)
-            self._resolved = text, None
+        if text == self._text:  # otherwise it could replace the result for the newer value
+            self._resolved = text, limits

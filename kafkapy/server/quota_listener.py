@@ -126,6 +126,9 @@ class QuotaListener:
                 hosts.append(name)
         self._set_rates()
         self._wanted_hosts.update(hosts)
+        self._look_up_wanted()
+
+    def _look_up_wanted(self) -> None:
         if self._wanted_hosts and not self._is_looking_up:
             self._is_looking_up = True
             self._services.handler_pool.submit(partial(self._look_up, sorted(self._wanted_hosts)))
@@ -147,7 +150,8 @@ class QuotaListener:
         def apply() -> None:
             self._is_looking_up = False
             self._addresses |= {host: found for host, found in looked_up.items() if host in self._rates}
-            self._apply_rates(self._rates)  # looks up the names that have been added meanwhile
+            self._set_rates()
+            self._look_up_wanted()
 
         return apply
 

@@ -140,7 +140,7 @@ class LogManager:
 
         Raises StorageError.
         """
-        self._refuse_foreign_directories()
+        self.refuse_foreign_directories()
         for directory in self._online():
             self._attempt(directory, directory.take_clean_shutdown_marker)
         self._require_online()
@@ -148,7 +148,7 @@ class LogManager:
         is_complete = len(epochs) == 1 and all(directory.is_online for directory in self.directories)
         return epochs.pop() if is_complete else UNKNOWN_BROKER_EPOCH
 
-    def _refuse_foreign_directories(self) -> None:
+    def refuse_foreign_directories(self) -> None:
         """Raises StorageError if a log directory contains a directory whose name no broker gives, except lost+found."""
         for directory in self._online():
             try:

@@ -39,8 +39,8 @@ class ViewWriter:
     `begin` returns a transaction, and `commit` writes it to the tree. `is_awaited(topic)` returns whether a client's
     request for this topic waits for the controller. The topic's node is then not deleted, although the metadata may not
     have the topic yet. `on_refused` is called when the log has refused a transaction: the tree does not show the
-    metadata then, until the next call of `follow`, which compares all nodes. `refusals` is the number of transactions
-    that the log has refused since it took one.
+    metadata then, until the next call of `follow`, which compares all nodes. `refusals` is the number of calls
+    whose transactions the log has refused since it took one.
     """
 
     def __init__(
@@ -119,8 +119,8 @@ class ViewWriter:
             if error is Error.NONE:
                 self.refusals = 0
             else:
+                self.refusals += not self._is_behind
                 self._is_behind = True
-                self.refusals += 1
                 self._on_refused()
 
         self._commit_transaction(transaction, done)

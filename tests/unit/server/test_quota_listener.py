@@ -79,10 +79,23 @@ def test_a_name_that_is_unknown_is_looked_up_at_the_next_change(
     node.look_up()
     assert node.rates == {}
     assert "The ip quota of absent is ignored: absent is unknown" in caplog.text
+    assert node.submitted == []
     hosts["absent"] = ["10.0.0.3"]
     node.apply("absent")
     node.look_up()
     assert node.rates == {"10.0.0.3": 5}
+
+
+def test_names_that_are_added_during_a_look_up_are_looked_up_after_it(hosts: dict[str, list[str]]) -> None:
+    hosts["second"] = ["10.0.0.4"]
+    node = Node()
+    node.apply("client")
+    node.apply("client", "second")
+    assert len(node.submitted) == 1
+    node.look_up()
+    assert (node.rates, len(node.submitted)) == ({"10.0.0.1": 5, "10.0.0.2": 5}, 1)
+    node.look_up()
+    assert node.rates == {"10.0.0.1": 5, "10.0.0.2": 5, "10.0.0.4": 5}
 
 
 def test_a_quota_that_is_removed_before_the_name_is_known_has_no_effect(hosts: dict[str, list[str]]) -> None:
