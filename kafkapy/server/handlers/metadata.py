@@ -300,8 +300,7 @@ def handle_describe_topic_partitions(
     limit = context.services.config.max_request_partition_size_limit
     remaining = max(min(limit, request.response_partition_limit), 1)
     response = DescribeTopicPartitionsResponse()
-    # Topics that the client has not named are left out without a line in the audit log, as in `handle_metadata`.
-    denied = denied_names(context, Operation.DESCRIBE, ResourceType.TOPIC, names, log_if_denied=bool(request.topics))
+    denied = denied_topics(context, Operation.DESCRIBE, names)
     for name in names:
         if name in denied:
             continue

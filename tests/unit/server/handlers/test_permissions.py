@@ -16,7 +16,6 @@ from kafkapy.errors import Error
 from kafkapy.metadata.image import BROKER_RESOURCE
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
-from kafkapy.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
@@ -27,7 +26,7 @@ from kafkapy.security.acl import CLUSTER_NAME, Operation, ResourceType
 from kafkapy.server.authorization import OPERATIONS_NOT_ASKED_FOR
 from kafkapy.server.handlers.configs import handle_alter_configs, handle_incremental_alter_configs
 from kafkapy.server.handlers.fetch import handle_fetch
-from kafkapy.server.handlers.metadata import handle_describe_topic_partitions, handle_metadata
+from kafkapy.server.handlers.metadata import handle_metadata
 from kafkapy.server.handlers.offsets import handle_offset_commit, handle_offset_fetch
 from kafkapy.server.handlers.produce import handle_produce
 from kafkapy.server.handlers.topics import handle_delete_topics
@@ -224,12 +223,3 @@ def test_files_of_key_stores_are_read_only_for_clients_that_may_change_them(
     granted(admin).grant(Operation.ALTER_CONFIGS, CLUSTER)
     (changed,) = admin.send(handler, request, 1).responses
     assert (changed.error_code, read) == (Error.NONE, [name])
-
-
-@pytest.mark.parametrize("names", [(), ("t",)])
-def test_the_description_of_all_topics_writes_no_denials_to_the_audit_log(
-    admin: AdminHarness, names: tuple[str, ...]
-) -> None:
-    kind = DescribeTopicPartitionsRequest
-    admin.send(handle_describe_topic_partitions, kind(topics=[kind.TopicRequest(name=name) for name in names]), 0)
-    assert {action.log_if_denied for _, action in granted(admin).asked} == {bool(names)}
