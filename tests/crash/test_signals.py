@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -174,6 +176,31 @@ def test_sigterm_during_start(moment: str, tmp_path: Path) -> None:
     with broker:
         assert "ecover" not in broker.log(written)
         assert create_topic(broker.bootstrap, TOPIC)
+
+
+def test_a_start_that_finds_no_quorum_keeps_the_mark_of_the_clean_stop(tmp_path: Path, free_port: int) -> None:
+    """Without the mark, the next start would recover all logs, and the controller would take the stop for a crash."""
+    data, config = tmp_path / "data", tmp_path / "broker.properties"
+    properties = {
+        "process.roles": "broker",
+        "node.id": "5",
+        "controller.quorum.bootstrap.servers": f"localhost:{free_port}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": str(data),
+    }
+    config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    kafkapy = [sys.executable, "-m", "kafkapy"]
+    format_command = ["storage", "format", "-t", "abcdefghijklmnopqrstug", "-c", config, "--no-initial-controllers"]
+    subprocess.run([*kafkapy, *format_command], check=True, capture_output=True)
+    (data / CLEAN_SHUTDOWN_FILE).write_text('{"version":0,"brokerEpoch":42}')
+    start = [*kafkapy, "broker", "start", "--config", config]
+    with subprocess.Popen(start, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        assert any("Connection to bootstrap server" in line for line in process.stdout)
+        process.terminate()
+        process.communicate()
+    assert marker(data) == 42
 
 
 def test_a_port_in_use(tmp_path: Path) -> None:
