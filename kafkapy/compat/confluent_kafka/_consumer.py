@@ -416,17 +416,18 @@ class Consumer(Client):
 
         Called with `_lock`.
         """
+        self._committing.forget(places)
         if places is None:
             self._taken_buffer()
             self._delivered.clear()
-            for kept in (self._stored, self._committing.committed, self._reported_ends):
-                kept.clear()
+            self._stored.clear()
+            self._reported_ends.clear()
             return
         self._drop_buffered(places)
         for place in places:
             self._delivered.get(place.topic, {}).pop(place.partition, None)
-            for each in (self._stored, self._committing.committed, self._reported_ends):
-                each.pop(place, None)
+            self._stored.pop(place, None)
+            self._reported_ends.pop(place, None)
 
     # Positions
 
