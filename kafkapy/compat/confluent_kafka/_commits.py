@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.compat.confluent_kafka._errors import KafkaError, code_of, kafka_error
@@ -106,10 +106,10 @@ class Commits:
             failure = error
         self.drop(tuple(self._postponed), failure)
 
-    def drop(self, places: Iterable[Place], error: KafkapyError) -> None:
-        """Fails the postponed commits of partitions with an error."""
+    def drop(self, places: Collection[Place], error: KafkapyError) -> None:
+        """Fails the postponed commits of partitions with an error. Those in flight are not sent again."""
         dropped = {place: self._postponed[place] for place in places if place in self._postponed}
-        self._supersede(dropped)
+        self._supersede(places)
         if dropped:
             self._report(dropped, error)
 

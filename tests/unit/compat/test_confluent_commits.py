@@ -101,3 +101,12 @@ def test_the_state_of_answered_commits_is_not_kept(case: Case) -> None:
         case.client.answer(error)
     assert not case.commits._latest
     assert not case.commits._forgotten
+
+
+def test_a_commit_in_flight_of_a_revoked_partition_is_not_sent_again(case: Case) -> None:
+    case.commits.send(at(3))
+    case.commits.drop([PLACE], ApiError(Error.COORDINATOR_NOT_AVAILABLE))
+    case.client.answer(NOT_COORDINATOR)
+    case.commits.send_postponed()
+    assert case.client.sent == []
+    assert case.served() == [([3], int(Error.NOT_COORDINATOR))]
