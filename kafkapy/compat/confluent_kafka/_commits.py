@@ -78,15 +78,15 @@ class Commits:
         """
         if not self._postponed:
             return
+        offsets: Offsets = {}
         try:
-            is_known = self._client.knows_coordinator()
-            if is_known or time.monotonic() >= self._postponed_until_s:
+            if self._client.knows_coordinator():
                 offsets, self._postponed = self._postponed, {}
-                if is_known:
-                    self._send(offsets)
-                else:
-                    self._report(offsets, ApiError(Error.COORDINATOR_NOT_AVAILABLE))
+                self._send(offsets)
+            elif time.monotonic() >= self._postponed_until_s:
+                raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         except KafkapyError as error:
+            self._postponed = offsets | self._postponed
             self.drop(tuple(self._postponed), error)
 
     def finish(self, timeout_s: float) -> None:

@@ -110,3 +110,14 @@ def test_a_commit_in_flight_of_a_revoked_partition_is_not_sent_again(case: Case)
     case.commits.send_postponed()
     assert case.client.sent == []
     assert case.served() == [([3], int(Error.NOT_COORDINATOR))]
+
+
+def test_a_postponed_commit_that_cannot_be_sent_is_reported(case: Case) -> None:
+    case.client.is_coordinator_known = False
+    case.commits.send(at(3))
+    case.client.is_coordinator_known = True
+    case.client.failure = ApiError(Error.GROUP_AUTHORIZATION_FAILED)
+    case.commits.send_postponed()
+    assert case.served() == [([3], int(Error.GROUP_AUTHORIZATION_FAILED))]
+    case.commits.finish(0.1)
+    assert len(case.served()) == 1
