@@ -113,6 +113,10 @@ class Commits:
         if dropped:
             self._report(dropped, error)
 
+    def pending(self, place: Place) -> OffsetAndMetadata | None:
+        """Returns the offset of the partition's asynchronous commit that has no outcome yet, or None."""
+        return self._latest.get(place)
+
     def forget(self, places: Iterable[Place] | None) -> None:
         """Removes the committed offsets of partitions (None: of all); later outcomes of commits are only reported."""
         if places is None:
