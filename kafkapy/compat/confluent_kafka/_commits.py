@@ -36,7 +36,7 @@ class Commits:
         self._waiting = waiting
         self.committed: Offsets = {}
         # The last offset of each partition with an asynchronous commit that has no outcome yet, and those of these
-        # partitions whose outcome does not change `committed`, because they have been given up or assigned anew.
+        # partitions whose outcome does not change `committed`, because they have been given up or assigned again.
         self._latest: Offsets = {}
         self._forgotten: set[Place] = set()
         self._postponed: Offsets = {}
