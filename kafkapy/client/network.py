@@ -204,7 +204,7 @@ class Network(BrokerConnections):
             self._closed = True
         self._thread_wanted.set()
         self._wake_pipe.wake()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
+        if self._thread.is_alive() and self._thread.ident != threading.get_ident():
             self._thread.join()
         with self.lock:
             for connection in list(self._connections.values()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import logging
 import threading
 import time
@@ -282,17 +283,13 @@ class Client:
 def _close_dropped(network: Network) -> None:
     """Closes the network of a dropped client, unless it is closed.
 
-    The garbage collector runs in any thread, also in one that has the lock of this network. `close` would wait for the
-    lock for ever, so that another thread calls it.
+    The garbage collector runs in any thread, also in the networking thread and in one that has a lock which `close`
+    takes. `close` would then wait for ever, so that another thread calls it, which is started without any lock.
     """
     if network.is_closed():
         return
-    if network.lock.acquire(blocking=False):
-        network.lock.release()
-        network.close()
-    else:
-        with suppress(RuntimeError):  # raised at the end of the program, when no thread can be started
-            threading.Thread(target=network.close, name="kafkapy-close", daemon=True).start()
+    with suppress(RuntimeError):  # raised at the end of the program, when no thread can be started
+        _thread.start_new_thread(network.close, ())
 
 
 def error_of(error: BaseException) -> KafkaError:

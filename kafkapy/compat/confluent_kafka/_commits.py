@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.compat.confluent_kafka._errors import KafkaError, code_of, kafka_error
@@ -35,7 +35,10 @@ class Commits:
         self._on_commit = on_commit
         self._waiting = waiting
         self.committed: Offsets = {}
-        self._latest: Offsets = {}  # the last offset of each partition that the program has wanted to commit
+        # The last offset of each partition with an asynchronous commit that has no outcome yet, and those of these
+        # partitions whose outcome does not change `committed`, because they have been given up or assigned again.
+        self._latest: Offsets = {}
+        self._forgotten: set[Place] = set()
         self._postponed: Offsets = {}
         self._postponed_until_s = 0.0
         self._unanswered = 0  # requests
@@ -58,12 +61,14 @@ class Commits:
     def send(self, offsets: Offsets) -> None:
         """Commits offsets without blocking; the outcome is reported to `on_commit`."""
         self._supersede(offsets)
+        self._latest.update(offsets)
         try:
             if self._client.knows_coordinator():
                 self._send(offsets)
             else:
                 self._postpone(offsets)
         except KafkapyError as error:
+            self._supersede(offsets)
             self._report(offsets, error)
 
     def send_postponed(self) -> None:
@@ -73,15 +78,15 @@ class Commits:
         """
         if not self._postponed:
             return
+        offsets: Offsets = {}
         try:
-            is_known = self._client.knows_coordinator()
-            if is_known or time.monotonic() >= self._postponed_until_s:
+            if self._client.knows_coordinator():
                 offsets, self._postponed = self._postponed, {}
-                if is_known:
-                    self._send(offsets)
-                else:
-                    self._report(offsets, ApiError(Error.COORDINATOR_NOT_AVAILABLE))
+                self._send(offsets)
+            elif time.monotonic() >= self._postponed_until_s:
+                raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         except KafkapyError as error:
+            self._postponed = offsets | self._postponed
             self.drop(tuple(self._postponed), error)
 
     def finish(self, timeout_s: float) -> None:
@@ -101,11 +106,27 @@ class Commits:
             failure = error
         self.drop(tuple(self._postponed), failure)
 
-    def drop(self, places: Iterable[Place], error: KafkapyError) -> None:
-        """Fails the postponed commits of partitions with an error."""
-        dropped = {place: self._postponed.pop(place) for place in places if place in self._postponed}
+    def drop(self, places: Collection[Place], error: KafkapyError) -> None:
+        """Fails the postponed commits of partitions with an error. Those in flight are not sent again."""
+        dropped = {place: self._postponed[place] for place in places if place in self._postponed}
+        self._supersede(places)
         if dropped:
             self._report(dropped, error)
+
+    def pending(self, place: Place) -> OffsetAndMetadata | None:
+        """Returns the offset of the partition's asynchronous commit that has no outcome yet, or None."""
+        return self._latest.get(place)
+
+    def forget(self, places: Iterable[Place] | None) -> None:
+        """Removes the committed offsets of partitions (None: of all); later outcomes of commits are only reported."""
+        if places is None:
+            self.committed.clear()
+            self._forgotten.update(self._latest)
+            return
+        for place in places:
+            self.committed.pop(place, None)
+            if place in self._latest:
+                self._forgotten.add(place)
 
     def report_nothing(self, partitions: list[TopicPartition]) -> None:
         """Reports to `on_commit` that there is no offset to commit for the partitions."""
@@ -114,11 +135,12 @@ class Commits:
             problem = KafkaError(code_of("_NO_OFFSET"))
             self._waiting.append(lambda: on_commit(problem, partitions))
 
-    def _supersede(self, offsets: Offsets) -> None:
-        """Replaces the postponed commits of the same partitions, so that these cannot overwrite the new ones."""
-        self._latest.update(offsets)
-        for place in offsets:
+    def _supersede(self, places: Iterable[Place]) -> None:
+        """Ends the former commits of partitions: they are not sent again, and their answers are only reported."""
+        for place in places:
             self._postponed.pop(place, None)
+            self._latest.pop(place, None)
+            self._forgotten.discard(place)
 
     def _send(self, offsets: Offsets) -> None:
         # The client keeps the callback until the next poll, and must not keep a dropped consumer alive.
@@ -134,12 +156,15 @@ class Commits:
 
     def _answered(self, offsets: Offsets, error: Exception | None) -> None:
         self._unanswered -= 1
+        latest = {place: offset for place, offset in offsets.items() if self._latest.get(place) == offset}
         if isinstance(error, ApiError) and error.error in _POSTPONED:
-            latest = {place: offset for place, offset in offsets.items() if self._latest.get(place) == offset}
             self._postpone(latest)
             offsets = {place: offset for place, offset in offsets.items() if place not in latest}
-        elif error is None:
-            self.committed.update(offsets)
+        else:
+            if error is None:
+                known = {place: offset for place, offset in latest.items() if place not in self._forgotten}
+                self.committed.update(known)
+            self._supersede(latest)
         if offsets:
             self._report(offsets, error)
 

@@ -12,9 +12,9 @@ from kafkapy._core.client.fetched_records import ConsumerRecord, record_view, re
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import AuthenticationError, NotSubscribed, RequestTimedOut, WakeupError
 from kafkapy.compat.confluent_kafka._client import LONGEST_SLICE_S, Client, seconds, time_left
-from kafkapy.compat.confluent_kafka._commits import Commits, OnCommit
+from kafkapy.compat.confluent_kafka._commits import Commits, Offsets, OnCommit
 from kafkapy.compat.confluent_kafka._config import CONSUMER, Settings, invalid
-from kafkapy.compat.confluent_kafka._constants import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID
+from kafkapy.compat.confluent_kafka._constants import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, OFFSET_STORED
 from kafkapy.compat.confluent_kafka._errors import (
     KafkaError,
     code_of,
@@ -206,7 +206,7 @@ class Consumer(Client):
             records = self._client.poll(limit_s)
             self._buffer.extend(records)
         except NotSubscribed:
-            time.sleep(limit_s)
+            self._client.await_commits(limit_s)  # of the partitions that the program has given up
         except (AuthenticationError, WakeupError):
             pass  # `Callbacks.watch` has reported it
         except KafkapyError as error:
@@ -280,7 +280,7 @@ class Consumer(Client):
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Reads exactly these partitions from their offsets, by default from their committed offsets.
 
-        If `enable.auto.commit` is on, first commits the stored offsets of the former partitions, and blocks.
+        If `enable.auto.commit` is on, first commits the stored offsets of the former partitions, without blocking.
         In the callback `on_assign`, it only sets where reading begins, and raises KafkaException unless the partitions
         are exactly the ones that the group has assigned. Elsewhere, while topics are subscribed, it raises
         KafkaException unless the list is empty; an empty list then has no effect.
@@ -298,7 +298,7 @@ class Consumer(Client):
                 if wanted:
                     raise local_error("_CONFLICT", "kafkapy cannot assign partitions while topics are subscribed")
                 return
-            self._commit_stored(None)
+            self._commit_stored(None, self._committing.send)
             self._client.assign(())
             self._forget(None)
             self._client.assign([Place(each.topic, each.partition) for each in wanted])
@@ -350,7 +350,7 @@ class Consumer(Client):
                 name = f"{place.topic} [{place.partition}]"
                 reason = "can't be unassigned since it is not in the current assignment"
                 raise local_error("_INVALID_ARG", f"{name} {reason}")
-            self._commit_stored(dropped)
+            self._commit_stored(dropped, self._committing.send)
             self._client.assign([each for each in self._client.assignment() if each not in dropped])
             self._forget(dropped)
 
@@ -370,6 +370,8 @@ class Consumer(Client):
                 self._client.seek_to_beginning([place])
             elif each.offset == OFFSET_END:
                 self._client.seek_to_end([place])
+            elif each.offset in (OFFSET_INVALID, OFFSET_STORED) and (pending := self._committing.pending(place)):
+                self._client.seek(place, pending)  # the group may not know this offset yet
 
     def _rebalanced(self, places: list[Place], callback: OnRebalance | None) -> None:
         self._rebalances += 1
@@ -392,7 +394,7 @@ class Consumer(Client):
         finally:
             self._revoking = self._in_callback = False
             if can_commit:
-                self._commit_stored(set(places))
+                self._commit_stored(set(places), self._committing.commit_and_report)
             self._committing.drop(places, ApiError(Error.COORDINATOR_NOT_AVAILABLE))
             self._forget(set(places))
 
@@ -416,17 +418,18 @@ class Consumer(Client):
 
         Called with `_lock`.
         """
+        self._committing.forget(places)
         if places is None:
             self._taken_buffer()
             self._delivered.clear()
-            for kept in (self._stored, self._committing.committed, self._reported_ends):
-                kept.clear()
+            self._stored.clear()
+            self._reported_ends.clear()
             return
         self._drop_buffered(places)
         for place in places:
             self._delivered.get(place.topic, {}).pop(place.partition, None)
-            for each in (self._stored, self._committing.committed, self._reported_ends):
-                each.pop(place, None)
+            self._stored.pop(place, None)
+            self._reported_ends.pop(place, None)
 
     # Positions
 
@@ -624,14 +627,14 @@ class Consumer(Client):
         if wanted:
             self._committing.send(wanted)
 
-    def _commit_stored(self, places: set[Place] | None) -> None:
-        """Commits the stored offsets of partitions that the consumer gives up, or of all partitions (None).
+    def _commit_stored(self, places: set[Place] | None, commit: Callable[[Offsets], object]) -> None:
+        """Commits, by `commit`, the stored offsets of partitions that the consumer gives up, or of all (None).
 
-        Does nothing without `enable.auto.commit`. Blocks. A failure is only reported to `on_commit`.
+        Does nothing without `enable.auto.commit`. A failure is only reported to `on_commit`.
         """
         wanted = self._uncommitted(places, rewound=True) if self._commits else None
         if wanted:
-            self._committing.commit_and_report(wanted)
+            commit(wanted)
 
     # The group and the end
 
@@ -651,7 +654,7 @@ class Consumer(Client):
             return
         with self._lock:
             if not self._client.is_subscribed():
-                self._commit_stored(None)
+                self._commit_stored(None, self._committing.commit_and_report)
             self._committing.finish(_LONGEST_FINISH_S)
             try:
                 self._client.close()

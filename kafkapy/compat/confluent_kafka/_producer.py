@@ -333,11 +333,11 @@ class Producer(Client):
         if not isinstance(timestamp, int):
             raise TypeError(f"{type(timestamp).__name__!r} object cannot be interpreted as an integer")
         _check_headers(headers)
+        # The program may change a buffer while its record waits, and `len` of a memoryview does not count bytes.
+        value, key = (bytes(each) if isinstance(each, bytearray | memoryview) else each for each in (value, key))
         size = len(value or b"") + len(key or b"")
         if size > self._largest:
             raise KafkaException(_TOO_LARGE)
-        # The program may change a buffer while its record waits.
-        value, key = (bytes(each) if isinstance(each, bytearray | memoryview) else each for each in (value, key))
         record = (value, key, partition, timestamp, headers, report)
         with self._unknown_lock:
             waiting = self._unknown.get(topic)

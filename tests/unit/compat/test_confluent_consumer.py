@@ -10,7 +10,9 @@ import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy._core.client.fetched_records import FetchedRecords
+from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.compat.confluent_kafka import Consumer, TopicPartition, _consumer
+from kafkapy.errors import ApiError, Error
 from kafkapy.types import TopicPartition as Place
 
 PLACES = [Place("t", 0), Place("t", 1)]
@@ -129,3 +131,62 @@ def test_a_poll_waits_on_if_another_thread_takes_the_message(
     message = consumer.poll(5)
     assert message is not None
     assert message.offset() == 7
+
+
+def unassign(consumer: Consumer) -> None:
+    consumer.unassign()
+
+
+def unassign_incrementally(consumer: Consumer) -> None:
+    consumer.incremental_unassign(PARTITIONS)
+
+
+def assign_again(consumer: Consumer) -> None:
+    consumer.assign(PARTITIONS)
+
+
+@pytest.fixture
+def committing() -> Iterator[Consumer]:
+    """Yields a consumer with auto-commit and without a broker, which has delivered a record with the offset 6."""
+    made = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g"})
+    made.assign([TopicPartition("t", 0, 0), TopicPartition("t", 1, 0)])
+    made._delivered["t"] = {0: 6}
+    yield made
+    made._committing.drop(PLACES, ApiError(Error.COORDINATOR_NOT_AVAILABLE))  # so that `close` does not wait for them
+    made.close()
+
+
+@pytest.mark.parametrize("give_up", [unassign, unassign_incrementally, assign_again])
+def test_partitions_are_given_up_without_waiting_for_the_commit(
+    committing: Consumer, monkeypatch: pytest.MonkeyPatch, give_up: Callable[[Consumer], None]
+) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr(committing._client, "commit", calls.append)
+    give_up(committing)
+    assert calls == []
+    assert committing._committing.pending(PLACES[0]) == OffsetAndMetadata(7)
+    assert committing._committing.committed == {}
+
+
+def test_a_partition_that_is_assigned_again_begins_where_its_pending_commit_ends(committing: Consumer) -> None:
+    committing.unassign()
+    committing.assign(PARTITIONS)
+    partitions = committing._client._subscription.partitions
+    assert [partitions[each].position for each in PLACES] == [7, None]
+
+
+def test_on_commit_is_called_after_all_partitions_have_been_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes: list[Any] = []
+    conf = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "on_commit": lambda error, _: outcomes.append(error)}
+    with Consumer(conf) as consumer:
+        commits = consumer._client._group.commits
+        monkeypatch.setattr(consumer._client, "knows_coordinator", lambda: True)
+        monkeypatch.setattr(
+            commits, "commit_async", lambda offsets, done: commits._callbacks.append(lambda: done(None))
+        )
+        consumer.assign(PARTITIONS)
+        consumer._delivered["t"] = {0: 6}
+        consumer.unassign()
+        for _ in range(2):
+            consumer.poll(0.1)
+        assert outcomes == [None]

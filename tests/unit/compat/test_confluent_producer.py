@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkapy.client.coordinator import GroupMetadata, MemberIdentity, OffsetAndMetadata
-from kafkapy.compat.confluent_kafka import Producer, TopicPartition
+from kafkapy.compat.confluent_kafka import KafkaException, Producer, TopicPartition
 from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_bytes
 from kafkapy.types import TopicPartition as Place
 
@@ -130,3 +131,13 @@ def test_a_buffer_can_be_changed_while_its_record_waits_for_the_metadata() -> No
         [(waiting_value, waiting_key, *_)] = producer._unknown["t"]
         assert (waiting_key, waiting_value) == (b"key", b"value")
         producer.purge()
+
+
+def test_the_size_of_a_waiting_buffer_is_that_of_its_bytes() -> None:
+    with Producer({**NOWHERE, "message.max.bytes": 1000}) as producer:
+        producer.produce("t", memoryview(array("d", [0.0] * 100)))
+        assert producer._unknown_bytes == 800
+        with pytest.raises(KafkaException):
+            producer.produce("t", memoryview(array("d", [0.0] * 200)))
+        producer.purge()
+        assert producer._unknown_bytes == 0
