@@ -6,15 +6,14 @@ in the metadata. It can be increased from 0 to 1 when every voter has reported t
 
 Permissions: Describe on the cluster for DescribeQuorum, Alter for UpdateFeatures.
 
-Version notes: version 0 of UpdateFeatures has a flag that permits downgrades, instead of the type of the update. The
-response has a result for each feature up to version 1, and none in version 2.
+Version notes: the response of UpdateFeatures has a result for each feature up to version 1, and none in version 2.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import Future
 
-from kafkapy.controller.feature_updates import FeatureUpdate, UpdatedFeatures, UpgradeType, update_features
+from kafkapy.controller.feature_updates import FeatureUpdate, UpdatedFeatures, update_features
 from kafkapy.controller.result import ControllerResult
 from kafkapy.controller.result import Operation as ControllerOperation
 from kafkapy.errors import ApiError, Error
@@ -141,12 +140,7 @@ def handle_update_features(context: RequestContext, request: UpdateFeaturesReque
     check_cluster(context, Operation.ALTER)
     services, version = context.services, context.api_version
     updates = [
-        FeatureUpdate(
-            each.feature,
-            each.max_version_level,
-            UpgradeType.SAFE_DOWNGRADE if each.allow_downgrade else each.upgrade_type,
-        )
-        for each in request.feature_updates
+        FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type) for each in request.feature_updates
     ]
     quorum = services.quorum.quorum
 

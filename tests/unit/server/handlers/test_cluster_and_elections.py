@@ -1,16 +1,14 @@
-"""DescribeCluster, ElectLeaders and UpdateFeatures in every version."""
+"""DescribeCluster and ElectLeaders in every version."""
 
 import pytest
 
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
-from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
 from kafkapy.security.acl import ResourceType
 from kafkapy.server.authorization import ALL_OPERATIONS, OPERATIONS_NOT_ASKED_FOR
 from kafkapy.server.handlers.cluster import handle_describe_cluster
 from kafkapy.server.handlers.elections import handle_elect_leaders
-from kafkapy.server.handlers.quorum import handle_update_features
 from tests.harness.admin import AdminHarness
 
 
@@ -70,20 +68,3 @@ def test_unknown_election_type(harness, version):
     request = ElectLeadersRequest(election_type=7, topic_partitions=asked)
     response = harness.send(handle_elect_leaders, request, version)
     assert response.error_code == Error.INVALID_REQUEST
-
-
-@pytest.mark.parametrize("version", range(3))
-def test_a_feature_is_downgraded_only_with_permission(harness, version):
-    harness.services.quorum = harness.loop
-    before = harness.metadata.image.features["group.version"]
-
-    def downgrade(**fields):
-        update = UpdateFeaturesRequest.FeatureUpdateKey(feature="group.version", max_version_level=0, **fields)
-        return harness.send(handle_update_features, UpdateFeaturesRequest(feature_updates=[update]), version).error_code
-
-    assert before == 1
-    assert downgrade() == Error.INVALID_UPDATE_VERSION
-    assert harness.metadata.image.features["group.version"] == before
-    permission = {"allow_downgrade": True} if version == 0 else {"upgrade_type": 2}
-    assert downgrade(**permission) == Error.NONE
-    assert "group.version" not in harness.metadata.image.features
