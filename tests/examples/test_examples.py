@@ -244,8 +244,8 @@ def slow_group_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 
 
 def await_members(bootstrap, group):
-    """Waits until consumers have joined the group. Ctrl-C before may be lost: Python ignores exceptions while it frees an
-    object, such as the producer that has sent the records."""
+    """Waits until consumers have joined the group. Ctrl-C before may be lost: Python ignores exceptions while it frees
+    an object, such as the producer that has sent the records."""
     with Admin(bootstrap_servers=bootstrap) as admin:
         while group not in [each.group_id for each in admin.list_groups()]:
             time.sleep(0.05)
