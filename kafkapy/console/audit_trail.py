@@ -22,6 +22,12 @@ _AUDIT_READING_S = 5.0
 _TOLERANCE_MS = 2_000
 # The duration of a change whose end the topic does not have.
 _LONGEST_CHANGE_MS = 60_000
+# The changes that write these records. The time alone would attribute the creation of a topic to a change of the topic
+# that followed within the tolerance.
+_CAUSES = {
+    "TopicRecord": ("create-topic", "produce", "redrive", "replay"),
+    "RemoveTopicRecord": ("delete-topic",),
+}
 
 
 class AuditedChange(NamedTuple):
@@ -116,10 +122,12 @@ def author_of(changes: list[AuditedChange], record: LoggedRecord, topics: Mappin
     names = {getattr(message, attribute, None) for attribute in ("name", "resource_name")}
     names.add(topics.get(getattr(message, "topic_id", None) or b""))
     names -= {None, ""}
+    causes = _CAUSES.get(type(message).__name__)
     fitting = [
         (away_ms, at)
         for at, each in enumerate(changes)
-        if (away_ms := each.distance_ms(names, record.wall_ms)) is not None
+        if (causes is None or each.change in causes)
+        and (away_ms := each.distance_ms(names, record.wall_ms)) is not None
     ]
     if not fitting:
         return ""
