@@ -60,6 +60,7 @@ missing_packages() {
     command -v chromium >/dev/null || names+=(chromium)
     command -v kcat >/dev/null || names+=(kcat)
     [ -f /usr/include/openssl/ssl.h ] || names+=(libssl-dev)
+    [ -f /usr/include/librdkafka/rdkafka.h ] || names+=(librdkafka-dev)
     [ -x /usr/sbin/krb5kdc ] && [ -x /usr/sbin/kadmin.local ] && command -v kinit >/dev/null &&
       compgen -G "/usr/lib/*/sasl2/libgssapiv2.so" >/dev/null ||
       names+=(krb5-kdc krb5-admin-server krb5-user libsasl2-modules-gssapi-mit)
