@@ -7,8 +7,6 @@ standard output, and its directory is removed when it stops.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +27,10 @@ _SETTINGS = {
 def ephemeral_settings() -> Iterator[dict[str, str]]:
     """Yields the configuration of a broker with a new log directory below `$TMPDIR`; the directory is removed when the
     context ends."""
+    # Other brokers do without these modules and the compression libraries that they load, a megabyte in all.
+    import shutil
+    import tempfile
+
     directory = tempfile.mkdtemp(prefix="kafkapy-")
     try:
         yield {**_SETTINGS, "log.dirs": directory}
