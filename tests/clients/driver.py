@@ -227,13 +227,13 @@ class JavaDriver:
         command = ["javac", "-nowarn", "-proc:none", "-cp", class_path, "-d", str(classes), str(SOURCE)]
         subprocess.run(command, check=True, capture_output=True, timeout=ANSWER_SECONDS)
         options = ["-Xmx256M", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
+        self._command = ["java", *options, "-cp", class_path, "Driver"]
         self._log = (classes / "driver.log").open("w")
-        self._process = subprocess.Popen(
-            ["java", *options, "-cp", class_path, "Driver"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
         )
 
     def __enter__(self) -> Self:
@@ -247,9 +247,16 @@ class JavaDriver:
         self._log.close()
 
     def call(self, what: str, name: str, **arguments: Any) -> Any:
-        """Executes a command and returns its result. Raises DriverError."""
+        """Executes a command and returns its result. Raises DriverError.
+
+        A process that was killed because it had not answered is replaced at the next command that opens a client, so
+        that only one test fails.
+        """
         if "records" in arguments:
             arguments["records"] = [_sent_in_hex(each) for each in arguments["records"]]
+        if self._process.poll() is not None:
+            assert what.endswith("_open"), f"the process of {name} was killed"
+            self._process = self._start()
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -262,7 +269,9 @@ class JavaDriver:
             line = next((each for each in stdout if each.startswith("= ")), None)
         finally:
             guard.cancel()
-        assert line is not None, f"{what} of {name} has no answer"
+        if line is None:
+            self._process.wait()
+            raise AssertionError(f"{what} of {name} has no answer")
         answer = json.loads(line[2:])
         if "error" in answer:
             raise DriverError(answer["error"], answer["message"])
