@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from kafkapy.errors import ApiError
 
 SOURCE = Path(__file__).with_name("Driver.java")
 ANSWER_SECONDS = 90.0
+STACKS_SECONDS = 2.0
 
 
 class DriverError(Exception):
@@ -236,42 +238,52 @@ class JavaDriver:
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
         )
 
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.kill()
-        self._process.wait()
+        self._end()
         self._log.close()
 
     def call(self, what: str, name: str, **arguments: Any) -> Any:
         """Executes a command and returns its result. Raises DriverError.
 
-        A process that was killed because it had not answered is replaced at the next command that opens a client, so
-        that only one test fails.
+        A process that does not answer in time is ended and replaced, so that only the test that called it fails. The
+        failure contains the stacks of its threads.
         """
         if "records" in arguments:
             arguments["records"] = [_sent_in_hex(each) for each in arguments["records"]]
-        if self._process.poll() is not None:
-            assert what.endswith("_open"), f"the process of {name} was killed"
-            self._process = self._start()
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        # If no response arrives in time the process is killed, which ends the wait for a line.
-        guard = threading.Timer(ANSWER_SECONDS, self._process.kill)
-        guard.start()
+        # SIGQUIT makes Java print the stacks to the standard output, and the kill ends the wait for a line.
+        guards = [
+            threading.Timer(ANSWER_SECONDS, self._process.send_signal, [signal.SIGQUIT]),
+            threading.Timer(ANSWER_SECONDS + STACKS_SECONDS, self._process.kill),
+        ]
+        for guard in guards:
+            guard.start()
+        others: list[str] = []
         try:
             stdin.write(json.dumps({"do": what, "name": name, **arguments}) + "\n")
             stdin.flush()
-            line = next((each for each in stdout if each.startswith("= ")), None)
+            for line in stdout:
+                if line.startswith("= "):
+                    break
+                others.append(line)
+            else:
+                self._end()
+                self._process = self._start()
+                raise AssertionError(f"{what} of {name} has no answer:\n{''.join(others)}")
         finally:
-            guard.cancel()
-        if line is None:
-            self._process.wait()
-            raise AssertionError(f"{what} of {name} has no answer")
+            for guard in guards:
+                guard.cancel()
         answer = json.loads(line[2:])
         if "error" in answer:
             raise DriverError(answer["error"], answer["message"])

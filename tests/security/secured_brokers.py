@@ -6,12 +6,14 @@ The user `admin` is a super user and the principal of the nodes; the others may 
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from kafkapy.protocol.api import ApiKey, response_class
 from kafkapy.protocol.messages.create_acls import CreateAclsRequest
+from kafkapy.protocol.messages.describe_acls import DescribeAclsRequest
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkapy.security.acl import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
@@ -112,20 +114,44 @@ def parse(permission: str) -> tuple[Operation, ResourceType, str]:
 
 
 def allow(server: ServerProcess, permissions: Mapping[str, Iterable[str]]) -> None:
-    """Creates the ACLs that give each user, the key, its permissions."""
-    creations = []
-    for user, texts in permissions.items():
-        for operation, resource_type, name in map(parse, texts):
-            creations.append(
-                CreateAclsRequest.AclCreation(
-                    resource_type=resource_type,
-                    resource_name=name,
-                    resource_pattern_type=PatternType.LITERAL,
-                    principal=f"User:{user}",
-                    host="*",
-                    operation=operation,
-                    permission_type=Permission.ALLOW,
-                )
-            )
+    """Creates the ACLs that give each user, the key, its permissions, and waits until the broker applies them.
+
+    Apache Kafka confirms ACLs when the controller has stored them, a moment before the broker applies them.
+    """
+    wanted = {(f"User:{user}", *parse(text)) for user, texts in permissions.items() for text in texts}
+    creations = [
+        CreateAclsRequest.AclCreation(
+            resource_type=resource_type,
+            resource_name=name,
+            resource_pattern_type=PatternType.LITERAL,
+            principal=principal,
+            host="*",
+            operation=operation,
+            permission_type=Permission.ALLOW,
+        )
+        for principal, operation, resource_type, name in wanted
+    ]
     created = ask_as_admin(server, ApiKey.CREATE_ACLS, 3, CreateAclsRequest(creations=creations))
     assert {each.error_code for each in created.results} <= {0}, created
+    deadline = time.monotonic() + TIMEOUT_S
+    while not wanted <= _acls(server):
+        assert time.monotonic() < deadline, wanted - _acls(server)
+        time.sleep(0.05)
+
+
+def _acls(server: ServerProcess) -> set[tuple[str, int, int, str]]:
+    """Returns the principal, operation, type and name of the resource of each ACL that the broker applies."""
+    every = DescribeAclsRequest(
+        resource_type_filter=ResourceType.ANY,
+        resource_name_filter=None,
+        pattern_type_filter=PatternType.ANY,
+        principal_filter=None,
+        host_filter=None,
+        operation=Operation.ANY,
+        permission_type=Permission.ANY,
+    )
+    return {
+        (acl.principal, acl.operation, resource.resource_type, resource.resource_name)
+        for resource in ask_as_admin(server, ApiKey.DESCRIBE_ACLS, 3, every).resources
+        for acl in resource.acls
+    }
