@@ -20,6 +20,14 @@ class Screen:
     def open(self, **query: object) -> None:
         self.page.goto(self.place + self.path + (f"?{urlencode(query)}" if query else ""))
 
+    def go(self, control: Locator) -> None:
+        """Clicks a link or button that leads to another page, and waits until that page has arrived completely.
+
+        A click alone waits only for the page's beginning, and a page of records arrives in pieces.
+        """
+        with self.page.expect_navigation():
+            control.click()
+
     @property
     def title(self) -> str:
         return self.page.locator("h1").inner_text()
@@ -39,14 +47,14 @@ class Overview(Screen):
 
     def go_to(self, label: str) -> None:
         """Follows an entry of the menu."""
-        self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=label).click()
+        self.go(self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=label))
 
     def clusters(self) -> list[str]:
         """Returns the names of the clusters between which the user can choose."""
         return self.page.get_by_role("navigation", name="Clusters").get_by_role("link").all_inner_texts()
 
     def choose_cluster(self, name: str) -> None:
-        self.page.get_by_role("navigation", name="Clusters").get_by_role("link", name=name).click()
+        self.go(self.page.get_by_role("navigation", name="Clusters").get_by_role("link", name=name))
 
     def alerts(self) -> list[str]:
         """Returns the sentences on what is wrong with the cluster."""
@@ -60,7 +68,10 @@ class Topics(Screen):
 
     def search(self, text: str) -> None:
         self.page.get_by_role("searchbox").fill(text)
-        self.page.get_by_role("button", name="Filter").click()
+        self.go(self.page.get_by_role("button", name="Filter"))
+
+    def open_topic(self, name: str) -> None:
+        self.go(self.page.get_by_role("link", name=name))
 
     def names(self) -> list[str]:
         return self.page.locator("td.name a").all_inner_texts()
@@ -77,7 +88,7 @@ class Brokers(Screen):
         return rows.first.locator("td").all_inner_texts()
 
     def open_configuration(self, broker: int) -> None:
-        self.page.locator(f'a[href*="/brokers/{broker}?"]').click()
+        self.go(self.page.locator(f'a[href*="/brokers/{broker}?"]'))
 
 
 class Partitions(Screen):
@@ -118,7 +129,7 @@ class Groups(Screen):
         return rows.first.locator("td").all_inner_texts()
 
     def open_group(self, group: str) -> None:
-        self.page.get_by_role("link", name=group, exact=True).click()
+        self.go(self.page.get_by_role("link", name=group, exact=True))
 
 
 class Change(Screen):
@@ -126,7 +137,7 @@ class Change(Screen):
 
     def follow(self, label: str) -> None:
         """Follows the link with this text, from a page to the form."""
-        self.page.locator("p.actions").get_by_role("link", name=label).click()
+        self.go(self.page.locator("p.actions").get_by_role("link", name=label))
 
     def fill(self, **fields: str) -> None:
         """Fills fields of the form by the names of the fields."""
@@ -138,7 +149,7 @@ class Change(Screen):
                 field.fill(value)
 
     def review(self) -> None:
-        self.page.get_by_role("button", name="Review").click()
+        self.go(self.page.get_by_role("button", name="Review"))
         self.page.get_by_role("button", name="Apply").wait_for()
 
     def compared(self) -> list[list[str]]:
@@ -153,12 +164,12 @@ class Change(Screen):
         """Applies the change, after typing `confirm` if it is given, and returns the sentence on the outcome."""
         if confirm:
             self.page.locator("#confirm").fill(confirm)
-        self.page.get_by_role("button", name="Apply").click()
+        self.go(self.page.get_by_role("button", name="Apply"))
         return self.page.get_by_role("status").inner_text()
 
     def proceed(self) -> None:
         """Follows the link to the page that shows what has changed."""
-        self.page.get_by_role("link", name="Continue").click()
+        self.go(self.page.get_by_role("link", name="Continue"))
 
 
 class Messages(Screen):
@@ -172,7 +183,7 @@ class Messages(Screen):
         self.page.get_by_label("Filter").first.select_option(field)
         self.page.get_by_label("Operation").first.select_option(operation)
         self.page.get_by_label("Text").first.fill(text)
-        self.page.get_by_role("button", name="Read").click()
+        self.go(self.page.get_by_role("button", name="Read"))
 
     def start(self, start: str) -> None:
         self.page.get_by_label("Start").select_option(start)
@@ -186,7 +197,7 @@ class Messages(Screen):
         return self.page.locator("tr.progress").last.inner_text()
 
     def open_first(self) -> None:
-        self.page.locator("table.records tbody td.n a").first.click()
+        self.go(self.page.locator("table.records tbody td.n a").first)
 
 
 class Group(Screen):

@@ -24,7 +24,7 @@ def test_a_user_walks_through_the_console(page, place):
     topics = Topics(page, place)
     topics.search("ord")
     assert topics.names() == ["orders"]
-    page.get_by_role("link", name="orders").click()
+    topics.open_topic("orders")
     messages = Messages(page, place, "orders")
     messages.filter("key", "equals", "151")
     assert messages.offsets() == ["50"]

@@ -63,7 +63,8 @@ def test_a_job_is_shown_with_its_figures_and_curves(visitor, broker, browser, co
     assert cells[3:7] == ["50", "–", "0.5", "95"]
     assert cells[9:12] == ["ended", "silent", "7"]
     problems += faults(page)
-    page.get_by_role("link", name="<counts>").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="<counts>").click()
     page.locator(".plot .u-wrap canvas").first.wait_for()
     assert page.locator(".scroll tbody td").all_inner_texts()[:2] == ["orders-0", "94"]
     problems += faults(page)
