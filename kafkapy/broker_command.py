@@ -171,7 +171,9 @@ class StopRequest:
         A SIGHUP counts as a request to stop, because the node cannot reload its configuration file before its start has
         ended.
         """
-        return bool(select.select([self._read_end], [], [], 0)[0])
+        poll = select.poll()  # unlike select.select, it takes descriptors above 1023
+        poll.register(self._read_end, select.POLLIN)
+        return bool(poll.poll(0))
 
     def wait(self, on_hangup: Callable[[], bool] = lambda: False) -> None:
         """Waits for a stop request.

@@ -10,10 +10,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from tests.clients.confluent_client import received_record
 from tests.clients.records import SentRecord
 
-# Errors of a commit without offsets, or by a client that is no longer a member (of that epoch): another member reads
-# the records again.
+# Errors of a commit without offsets, by a client that is no longer a member (of that epoch), or by one that librdkafka
+# was closing already (_DESTROY): another member reads the records again.
 UNCOMMITTED = (
     KafkaError._NO_OFFSET,
+    KafkaError._DESTROY,
     KafkaError.UNKNOWN_MEMBER_ID,
     KafkaError.STALE_MEMBER_EPOCH,
     KafkaError.ILLEGAL_GENERATION,

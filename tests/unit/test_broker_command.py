@@ -6,6 +6,7 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -113,6 +114,30 @@ class LimitedBroker(BrokerProcess):
 
     def command(self) -> list[str]:
         return ["prlimit", f"--nofile={self.most_files}", *super().command()]
+
+
+class WaitingHeir(BrokerProcess):
+    """A broker process that waits for its quorum, with so many inherited files that its own get numbers from 1,200."""
+
+    ready_line = re.compile("Connection to bootstrap server")
+
+    def command(self) -> list[str]:
+        opening = 'ulimit -S -n 4096; for ((n = 3; n < 1200; n++)); do eval "exec $n</dev/null"; done; exec "$@"'
+        return ["bash", "-c", opening, "bash", *super().command()]
+
+
+def test_a_broker_that_inherits_a_thousand_files_waits_for_its_quorum_and_stops(tmp_path):
+    quorum = {
+        "process.roles": "broker",
+        "controller.quorum.bootstrap.servers": f"localhost:{free_port()}",
+        "controller.listener.names": "CONTROLLER",
+    }
+    broker = WaitingHeir(tmp_path, quorum)
+    words = ["-t", "abcdefghijklmnopqrstug", "-c", str(broker.config), "--no-initial-controllers"]
+    subprocess.run([sys.executable, "-m", "kafkapy", "storage", "format", *words], check=True, capture_output=True)
+    with broker:
+        assert len(os.listdir(f"/proc/{broker.pid}/fd")) > 1_190
+        assert broker.stop() == 0
 
 
 def test_too_few_open_files_are_refused(tmp_path):

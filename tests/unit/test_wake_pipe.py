@@ -2,11 +2,11 @@
 
 import fcntl
 import os
-import select
 
 import pytest
 
 from kafkapy.wake_pipe import WakePipe
+from tests.readable import is_readable
 
 
 @pytest.fixture
@@ -16,23 +16,19 @@ def pipe():
     made.close()
 
 
-def is_readable(pipe):
-    return bool(select.select([pipe], [], [], 0)[0])
-
-
 def test_a_woken_pipe_is_readable_until_it_is_cleared(pipe):
-    assert not is_readable(pipe)
+    assert not is_readable(pipe.fileno())
     pipe.wake()
-    assert is_readable(pipe)
+    assert is_readable(pipe.fileno())
     pipe.clear()
-    assert not is_readable(pipe)
+    assert not is_readable(pipe.fileno())
     pipe.clear()
 
 
 def test_a_full_pipe_wakes_without_an_error(pipe):
     for _ in range(100_000):
         pipe.wake()
-    assert is_readable(pipe)
+    assert is_readable(pipe.fileno())
 
 
 def test_a_closed_pipe_touches_no_file_that_gets_its_descriptors(pipe, tmp_path):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
 import time
 
 from kafkapy._core.tls.tls_acceptor import Refused, TlsAcceptor
 from kafkapy._core.tls.tls_context import BegunSession, TlsContext
 from tests.reactor_harness import TIMEOUT
+from tests.readable import is_readable
 
 Taken = tuple[int, str, int, str, int, BegunSession | None]
 
@@ -39,7 +39,7 @@ class RunningAcceptor:
         return client
 
     def wait_readable(self) -> None:
-        assert select.select([self.acceptor.event_fd], [], [], TIMEOUT)[0]
+        assert is_readable(self.acceptor.event_fd, TIMEOUT)
 
     def take(self) -> Taken:
         """Waits for the next client that is passed on. Its descriptor is closed at the end."""
