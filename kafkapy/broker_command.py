@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import os
 import resource
-import select
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from kafkapy.ephemeral import call_at_end_of_input, ephemeral_settings
 from kafkapy.errors import ApiError, ConfigError, StopRequested, StorageError
 from kafkapy.log_files import open_log_files
 from kafkapy.named_tuple import NamedTuple
+from kafkapy.readable import is_readable
 from kafkapy.service_manager import ServiceManager
 
 if TYPE_CHECKING:
@@ -171,9 +171,7 @@ class StopRequest:
         A SIGHUP counts as a request to stop, because the node cannot reload its configuration file before its start has
         ended.
         """
-        poll = select.poll()  # unlike select.select, it takes descriptors above 1023
-        poll.register(self._read_end, select.POLLIN)
-        return bool(poll.poll(0))
+        return is_readable(self._read_end)
 
     def wait(self, on_hangup: Callable[[], bool] = lambda: False) -> None:
         """Waits for a stop request.

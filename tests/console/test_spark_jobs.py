@@ -9,6 +9,7 @@ from kafkapy.client import Admin, Producer
 from kafkapy.client.admin import NewTopic
 from kafkapy.console.spark_jobs import DEFAULT_JOBS_TOPIC, queries_in
 from tests.console.conftest import faults, opened
+from tests.console.screens import Screen
 
 NOW = datetime.now(UTC)
 
@@ -63,8 +64,7 @@ def test_a_job_is_shown_with_its_figures_and_curves(visitor, broker, browser, co
     assert cells[3:7] == ["50", "–", "0.5", "95"]
     assert cells[9:12] == ["ended", "silent", "7"]
     problems += faults(page)
-    with page.expect_navigation():
-        page.get_by_role("link", name="<counts>").click()
+    Screen(page, f"{console.origin}/c/test").go(page.get_by_role("link", name="<counts>"))
     page.locator(".plot .u-wrap canvas").first.wait_for()
     assert page.locator(".scroll tbody td").all_inner_texts()[:2] == ["orders-0", "94"]
     problems += faults(page)

@@ -27,11 +27,11 @@ from confluent_kafka import Consumer, TopicPartition
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.readable import is_readable
 from tests.api_client import request_bytes
 from tests.broker_process import BrokerProcess
 from tests.peers import ApacheKafka
 from tests.reactor_harness import frame
-from tests.readable import is_readable
 from tests.server_process import ServerProcess
 from tests.wire.test_quota_changes import alter
 from tests.wire.test_quotas import TOPIC, create, produce

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.readable import is_readable
 from kafkapy.tools.option import ToolError
 from kafkapy.tools.option_parser import OptionParser
 from kafkapy.tools.server_stop import TOOL, find_brokers, stop
 from tests.ports import free_port
-from tests.readable import is_readable
 from tests.tools.tool_host import run_ours
 
 NODE_ID = 4_000_000 + os.getpid() % 1_000_000

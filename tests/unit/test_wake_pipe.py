@@ -5,8 +5,8 @@ import os
 
 import pytest
 
+from kafkapy.readable import is_readable
 from kafkapy.wake_pipe import WakePipe
-from tests.readable import is_readable
 
 
 @pytest.fixture

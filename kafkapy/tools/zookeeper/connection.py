@@ -4,7 +4,6 @@ connection is lost."""
 from __future__ import annotations
 
 import contextlib
-import select
 import socket
 import threading
 import time
@@ -12,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from kafkapy.errors import ProtocolViolation
+from kafkapy.readable import is_readable
 from kafkapy.tools.zookeeper.connect_string import ConnectString
 from kafkapy.tools.zookeeper.errors import (
     AUTH_FAILED,
@@ -141,12 +141,12 @@ class Connection:
         connection = self._socket
         assert connection is not None
         while True:
-            if _is_readable(connection, self._timeout_ms / 3):
+            if is_readable(connection, self._timeout_ms / 3000):
                 self._handle(_receive_frame(connection))
                 continue
             with self._lock:
                 _send(connection, encode_int(PING_XID) + encode_int(Op.PING))
-            if not _is_readable(connection, self._timeout_ms / 3):
+            if not is_readable(connection, self._timeout_ms / 3000):
                 raise TimeoutError("the server does not answer")
 
     def _handle(self, frame: bytes) -> None:
@@ -243,16 +243,6 @@ class Connection:
 
 def _send(connection: socket.socket, frame: bytes) -> None:
     connection.sendall(encode_int(len(frame)) + frame)
-
-
-def _is_readable(connection: socket.socket, timeout_ms: float) -> bool:
-    """Returns whether bytes or the end of the connection arrive in time.
-
-    Unlike `select.select`, this works with descriptors above 1023, too.
-    """
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return bool(poll.poll(timeout_ms))
 
 
 def _receive_frame(connection: socket.socket) -> bytes:

@@ -11,11 +11,11 @@ from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.readable import is_readable
 from kafkapy.types import TopicPartition
 from tests.api_client import ask, request_bytes
 from tests.harness.led_partitions import FIRST_EPOCH, FOLLOWERS, LedPartitions
 from tests.reactor_harness import frame
-from tests.readable import is_readable
 from tests.twin_brokers import PING, BrokerTwin, receive
 
 PRODUCER, OTHER, PREPARING = 1, 2, 3

@@ -8,8 +8,8 @@ import time
 
 from kafkapy._core.tls.tls_acceptor import Refused, TlsAcceptor
 from kafkapy._core.tls.tls_context import BegunSession, TlsContext
+from kafkapy.readable import is_readable
 from tests.reactor_harness import TIMEOUT
-from tests.readable import is_readable
 
 Taken = tuple[int, str, int, str, int, BegunSession | None]
 

@@ -15,9 +15,9 @@ import pytest
 from kafkapy._core.bytes.segment_file import SegmentFile
 from kafkapy._core.reactor import reactor as reactor_module
 from kafkapy._core.reactor.reactor import Request
+from kafkapy.readable import is_readable
 from tests.harness.certificates import CertificateAuthority, Identity
 from tests.reactor_harness import TIMEOUT, ReactorHarness, frame, receive_exactly, receive_frame
-from tests.readable import is_readable
 from tests.tls_harness import client_context, echo, running, server_context
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]

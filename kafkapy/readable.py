@@ -9,8 +9,7 @@ import socket
 def is_readable(source: int | socket.socket, wait_s: float = 0) -> bool:
     """Returns whether the descriptor has bytes to read, or its end, within a number of seconds.
 
-    It may have any number. `select.select` refuses the numbers from 1,024, which a test process reaches when earlier
-    tests have left clients behind.
+    It may have any number, while `select.select` refuses those from 1,024.
     """
     poll = select.poll()
     poll.register(source, select.POLLIN)
