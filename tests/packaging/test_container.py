@@ -20,6 +20,7 @@ from kafkapy.client.admin import Admin, NewTopic
 from kafkapy.config.container_environment import DEFAULT_CLUSTER_ID, properties_of
 from kafkapy.config.properties import parse_properties
 from kafkapy.container_command import FILES, main, parse_words, write_configuration
+from tests.harness.quorum_nodes import wait_until
 from tests.peers import kafka_directory
 from tests.ports import free_ports
 
@@ -133,6 +134,8 @@ def test_a_controller_and_a_broker_of_a_compose_file_form_a_cluster(tmp_path: Pa
         container(tmp_path / "broker", second, "KAFKA_NODE_ID=2"),
         Admin(bootstrap_servers=f"localhost:{client}") as admin,
     ):
+        # The broker is ready when the controller has unfenced it; it reads the record of that a little later.
+        wait_until(lambda: bool(admin.describe_cluster().brokers), "the broker does not list itself")
         cluster = admin.describe_cluster()
         assert cluster.cluster_id == DEFAULT_CLUSTER_ID
         assert [(each.node_id, each.port) for each in cluster.brokers] == [(2, client)]

@@ -199,7 +199,8 @@ VARYING = (
     (re.compile(r"(time = )... ... \d\d \d\d:\d\d:\d\d (\S+) 20\d\d"), r"\1TIME \2"),
     (re.compile(r"ip: \S+\n|digest: me\n"), ""),  # in any order
 )
-EVENT = re.compile(r"\n?WATCHER::\n\n(WatchedEvent .*)\n")
+EVENT_TITLE = re.compile(r"\n?WATCHER::\n")
+EVENT = re.compile(r"\n?(WatchedEvent .*)\n")
 
 
 @pytest.fixture(scope="module")
@@ -230,14 +231,16 @@ def normal(text):
 def printed(server, side, lines, *words):
     """Runs a shell with the lines as its input; returns its exit code, output, events and errors.
 
-    Java prints events by a thread of their own, so that another command's output may precede them.
+    Java prints events by a thread of their own, in two steps, so that another command's output may precede an event
+    or separate it from its title.
     """
     environment = {**os.environ, "TZ": "UTC"}
     command = side(server, "-server", server.zookeeper, *words)
     done = subprocess.run(
         command, input=lines, capture_output=True, text=True, timeout=120, check=False, env=environment
     )
-    out = normal(done.stdout)
+    out, titles = EVENT_TITLE.subn("", normal(done.stdout))
+    assert len(EVENT.findall(out)) == titles
     return done.returncode, EVENT.sub("", out).splitlines(), EVENT.findall(out), normal(done.stderr).splitlines()
 
 
