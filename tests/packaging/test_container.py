@@ -134,7 +134,8 @@ def test_a_controller_and_a_broker_of_a_compose_file_form_a_cluster(tmp_path: Pa
         container(tmp_path / "broker", second, "KAFKA_NODE_ID=2"),
         Admin(bootstrap_servers=f"localhost:{client}") as admin,
     ):
-        # The broker is ready when the controller has unfenced it; it reads the record of that a little later.
+        # The broker says that it is ready when the controller has unfenced it. The metadata record that unfences it
+        # reaches the broker a little later, and until then the broker does not list itself.
         wait_until(lambda: bool(admin.describe_cluster().brokers), "the broker does not list itself")
         cluster = admin.describe_cluster()
         assert cluster.cluster_id == DEFAULT_CLUSTER_ID
